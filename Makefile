@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python \
 	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-identity test-proxies test-pgbouncer test-images \
-	test-alerts test-dist test-smoke test-module-path \
+	test-alerts test-dist test-smoke test-module-path test-tools \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist
 
@@ -126,7 +126,7 @@ bench-mini: ## accuracy and time of the engine mini on its tuning structures
 	go run ./tools/mini/bench
 
 bench-md: ## speed of the dynamics engine compared with OpenMM's CPU platform; PLEAT_PYTHON (python3) needs openmm
-	go run ./tools/calvados/bench
+	go -C tools/calvados/bench run .
 
 bench-page: ## speed of the page on a slow line and processor; with large results and long lists; needs Chromium
 	scripts/bench-page
@@ -150,6 +150,11 @@ test-dist: ## archive and wheel of this platform: made twice with one result, ch
 
 test-module-path: ## the module under another path, in a copy: it compiles, and a program outside of it folds
 	scripts/test-module-path
+
+test-tools: ## the trainer of mini and the benchmark of the dynamics engine, which are modules of their own
+	for dir in tools/mini/train tools/calvados/bench; do \
+		GOFLAGS=-trimpath go -C $$dir vet ./... && GOFLAGS=-trimpath go -C $$dir test ./... || exit 1; \
+	done
 
 docs: ## write the generated parts of the documentation
 	go generate ./...

@@ -2,14 +2,14 @@ package pleat
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+
+	"pleat/internal/chem"
 )
 
 // Limits of the components of a job.
 const (
 	MaxComponents      = 20
-	MaxComponentAtoms  = 200   // without hydrogens
 	MaxComponentSMILES = 4_000 // letters, with the names of the atoms
 )
 
@@ -21,13 +21,6 @@ type Component struct {
 	SMILES string `json:"smiles,omitempty"` // with the names of its atoms, as in ChemAxon extended SMILES
 	Item   ItemID `json:"libraryItemId,omitempty"`
 	File   string `json:"fileName,omitempty"` // of the item; empty: its first file of a component
-}
-
-// ComponentAtom is an atom of a component.
-type ComponentAtom struct {
-	Name    string
-	Element string // its symbol
-	Leaving bool   // it is absent from a residue within a chain
 }
 
 // ComponentPath is the path of component i in a creation request.
@@ -44,9 +37,9 @@ func (c Component) Private() Component {
 
 // Molecule returns the SMILES of a valid component that has one, without the names of the atoms, and its atoms in that
 // order.
-func (c *Component) Molecule() (text string, atoms []ComponentAtom) {
-	read, _ := parseSMILES(c.SMILES) // it was checked when the job was created
-	return read.text, read.atoms
+func (c *Component) Molecule() (text string, atoms []chem.Atom) {
+	read, _ := chem.ParseSMILES(c.SMILES) // it was checked when the job was created
+	return read.SMILES, read.Atoms
 }
 
 // reservedCodes are codes that engines and files give a meaning of their own: the standard residues, with
@@ -120,15 +113,15 @@ func (v *validation) componentSMILES(i int) {
 		v.fault(field, " must have printable ASCII only")
 		return
 	}
-	read, err := parseSMILES(c.SMILES)
+	read, err := chem.ParseSMILES(c.SMILES)
 	if err == nil {
-		err = CheckAtoms(read.atoms)
+		err = chem.CheckAtoms(read.Atoms)
 	}
 	if err != nil {
 		v.fault(field, " %s", err)
 		return
 	}
-	v.add(v.job.CheckComponent(i, read.atoms))
+	v.add(v.job.CheckComponent(i, read.Atoms))
 }
 
 // atomsOf returns how many atoms the component with a code has at most, without hydrogens; 0: there is none, or none
@@ -136,22 +129,16 @@ func (v *validation) componentSMILES(i int) {
 func (c *Constraints) atomsOf(code string) int {
 	i := slices.IndexFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
 	if i >= 0 && c.Components[i].Item != "" {
-		return MaxComponentAtoms // its file is read later
+		return chem.MaxAtoms // its file is read later
 	}
 	if i < 0 || len(c.Components[i].SMILES) > MaxComponentSMILES {
 		return 0
 	}
-	read, err := parseSMILES(c.Components[i].SMILES)
+	read, err := chem.ParseSMILES(c.Components[i].SMILES)
 	if err != nil {
 		return 0 // a fault of its own
 	}
-	n := 0
-	for k := range read.atoms {
-		if read.atoms[k].heavy() {
-			n++
-		}
-	}
-	return n
+	return chem.CountHeavy(read.Atoms)
 }
 
 // uses reports whether a ligand or a modified residue of the job has a code.
@@ -166,49 +153,6 @@ func (j *Job) uses(code string) bool {
 	return false
 }
 
-// NameAtoms gives the atoms without a name that of their element and their number among the atoms of that element. With
-// leaving, atoms with the names of those that leave when a chain forms do.
-func NameAtoms(atoms []ComponentAtom, leaving bool) {
-	count := map[string]int{}
-	for i := range atoms {
-		a := &atoms[i]
-		symbol := strings.ToUpper(a.Element)
-		count[symbol]++
-		if a.Name == "" {
-			a.Name = symbol + strconv.Itoa(count[symbol])
-		}
-		if leaving {
-			a.Leaving = a.Name == "OXT" || a.Name == "OP3"
-		}
-	}
-}
-
-// CheckAtoms checks how many atoms a component has, and their names. The error is a sentence without its subject.
-func CheckAtoms(atoms []ComponentAtom) error {
-	seen, heavy := map[string]bool{}, 0
-	for i, a := range atoms {
-		if a.heavy() {
-			heavy++
-		}
-		switch {
-		case heavy > MaxComponentAtoms:
-			return Invalidf("has more than %d atoms, hydrogens not counted", MaxComponentAtoms)
-		case !atomName(a.Name):
-			return Invalidf("names atom %d %q; a name has 1 to 4 letters and digits, ' and *", i+1, Clip(a.Name))
-		case seen[a.Name]:
-			return Invalidf("has two atoms %s", a.Name)
-		}
-		seen[a.Name] = true
-	}
-	if heavy == 0 {
-		return Invalidf("has no atom besides hydrogen")
-	}
-	return nil
-}
-
-// heavy reports whether an atom is no hydrogen. Readers take deuterium for it.
-func (a *ComponentAtom) heavy() bool { return a.Element != "H" }
-
 // backbone are the atoms by which a residue is part of a chain.
 var backbone = map[EntityKind][]string{
 	Protein: {"N", "CA", "C", "O"},
@@ -218,7 +162,7 @@ var backbone = map[EntityKind][]string{
 
 // CheckComponent checks what the job does with the atoms of component i: a modified residue must have the atoms of the
 // chain, and bonds must be of atoms that are there. All chains must have their names.
-func (j *Job) CheckComponent(i int, atoms []ComponentAtom) error {
+func (j *Job) CheckComponent(i int, atoms []chem.Atom) error {
 	var faults Errors
 	code := j.Constraints.Components[i].Code
 	for k := range j.Sequences {
@@ -228,7 +172,7 @@ func (j *Job) CheckComponent(i int, atoms []ComponentAtom) error {
 			continue
 		}
 		for _, name := range backbone[s.Kind] {
-			if !slices.ContainsFunc(atoms, func(a ComponentAtom) bool { return a.Name == name && !a.Leaving }) {
+			if !slices.ContainsFunc(atoms, func(a chem.Atom) bool { return a.Name == name && !a.Leaving }) {
 				_ = faults.Add(InvalidField(indexed(s.Path(k)+".modifications", at)+".ccd", " is %s, a component "+
 					"without an atom %s; a modified residue of a %s has the atoms %s", code, name, s.Kind,
 					ListNames(backbone[s.Kind], 10))) // a fault of the request
@@ -245,7 +189,7 @@ func (j *Job) CheckComponent(i int, atoms []ComponentAtom) error {
 }
 
 // checkComponentAtom checks an end of a bond, if it is in a residue with a code, whose atoms are given.
-func (j *Job) checkComponentAtom(field string, a *AtomRef, code string, atoms []ComponentAtom) error {
+func (j *Job) checkComponentAtom(field string, a *AtomRef, code string, atoms []chem.Atom) error {
 	of := j.sequenceOf(a.Chain)
 	if of == nil {
 		return nil // a fault already
@@ -259,7 +203,7 @@ func (j *Job) checkComponentAtom(field string, a *AtomRef, code string, atoms []
 	}
 	var names []string
 	for _, has := range atoms {
-		if !has.heavy() || of.Polymer() && has.Leaving {
+		if !has.Heavy() || of.Polymer() && has.Leaving {
 			continue
 		}
 		if has.Name == a.Atom {

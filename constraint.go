@@ -1,6 +1,10 @@
 package pleat
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"pleat/internal/chem"
+)
 
 // Constraints restrict or guide a fold. Webhooks holds the webhook settings as given; ParseWebhooks reads them.
 type Constraints struct {
@@ -147,7 +151,7 @@ func (r *references) pocket(path string, p *Pocket) {
 
 func (r *references) atom(path string, a *AtomRef) {
 	r.residue(a.Chain, a.Residue, path+"chain_id", path+"res_idx")
-	if !atomName(a.Atom) {
+	if !chem.IsAtomName(a.Atom) {
 		r.fault(path+"atom_name", " is %q; it must be an atom name of 1 to 4 letters and digits", Clip(a.Atom))
 	}
 }
@@ -183,19 +187,4 @@ func (r *references) residue(chain string, index int, chainField, indexField str
 	if index < 1 || index > n {
 		r.fault(indexField, " is %d; chain %s has residues 1 to %d", index, Clip(chain), n)
 	}
-}
-
-// atomName reports whether s has the form of an atom's name in the Chemical Component Dictionary, such as CA, O5' or
-// H2*.
-func atomName(s string) bool {
-	if len(s) < 1 || len(s) > 4 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '\'' && c != '*' {
-			return false
-		}
-	}
-	return true
 }

@@ -2,8 +2,9 @@
 // states ([State]), the validation of requests ([Job.Validate]) and the follow-ups of finished runs ([Subscription]).
 //
 // It is pure: it uses the standard library only and has no clock, network or disk. Other packages import it; it imports
-// only internal/words, for the wording of messages. Field paths and JSON tags have the spellings of package api,
-// because errors and stored documents show them to clients; apart from these, wire types are in package api.
+// only internal/chem, for the atoms of molecules, and internal/words, for the wording of messages. Field paths and JSON
+// tags have the spellings of package api, because errors and stored documents show them to clients; apart from these,
+// wire types are in package api.
 package pleat
 
 // Version of the service, stamped by the build.

@@ -11,7 +11,7 @@ import (
 type CreateAlignment struct {
 	Name      string            `json:"name,omitempty" doc:"Name of the alignment; absent: what is aligned." maxLength:"255"`
 	Sequences []json.RawMessage `json:"sequences" doc:"The proteins: each a string of letters, or an item with a proteinChain as in POST /v1/jobs. At most 20,000 letters together." minItems:"1" maxItems:"32"`
-	Pairing   string            `json:"pairing,omitempty" doc:"How rows of several proteins are paired by their organism: greedy pairs whichever proteins an organism has, complete takes only organisms that have all, none pairs nothing. Absent: as the operator has set it." enum:"greedy,complete,none"`
+	Pairing   string            `json:"pairing,omitempty" doc:"How rows of several proteins are paired by their organism: greedy pairs whichever proteins an organism has, complete takes only organisms that have all, none pairs nothing. Absent: as the operator has set it." enum:"Pairing"`
 	Webhooks  json.RawMessage   `json:"webhooks,omitempty" doc:"Who is told of its end: custom_http, an object with enabled and its settings."`
 	ProjectID string            `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
@@ -20,7 +20,7 @@ type CreateAlignment struct {
 // alignment_v1, whose id is alignmentId: the endpoints of workflows list, cancel, share and delete it.
 type Alignment struct {
 	ID        string           `json:"alignmentId" doc:"For params.alignmentId of a job." format:"uuid"`
-	Status    string           `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status    string           `json:"status" enum:"TaskStatus"`
 	Name      string           `json:"name"`
 	Pairing   *string          `json:"pairing" doc:"As the request gave it; null: as the operator has set it."`
 	Proteins  []AlignedProtein `json:"proteins" doc:"In the order of the request."`

@@ -102,16 +102,3 @@ type List[T any] struct {
 	Data       []T     `json:"data"`
 	NextCursor *string `json:"next_cursor" doc:"The cursor of the next page; null on the last page."`
 }
-
-// States of jobs, runs, predictions and alignments on the wire.
-const (
-	Pending     = "PENDING"
-	Initialized = "INITIALIZED"
-	Running     = "RUNNING"
-	Completed   = "COMPLETED"
-	Failed      = "FAILED"
-	Stopped     = "STOPPED"
-)
-
-// Terminal reports whether a state is final.
-func Terminal(state string) bool { return state == Completed || state == Failed || state == Stopped }

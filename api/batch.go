@@ -10,7 +10,7 @@ import (
 // besides those of every batch depends on the kind.
 type CreateBatch struct {
 	Name        string          `json:"name" doc:"Name of the batch. A row is called by it and its customId." minLength:"1" maxLength:"255" example:"PD-L1 binders"`
-	Kind        string          `json:"kind" doc:"list: jobs; matrix: every binder with every target; ligands: a complex with each ligand; variants: a complex with mutations in a chain; seeds: a complex with many seeds." enum:"list,matrix,ligands,variants,seeds"`
+	Kind        string          `json:"kind" doc:"list: jobs; matrix: every binder with every target; ligands: a complex with each ligand; variants: a complex with mutations in a chain; seeds: a complex with many seeds." enum:"BatchKind"`
 	ProjectID   string          `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 	IsPublic    bool            `json:"isPublic,omitempty" doc:"Whether anyone may read the batch and the results of its rows; absent: false."`
 	Params      *Params         `json:"params" doc:"The model of all rows, and their parameters."`
@@ -20,7 +20,7 @@ type CreateBatch struct {
 	Jobs []BatchJob `json:"jobs,omitempty" doc:"list: the jobs." maxItems:"100000"`
 
 	Content string       `json:"content,omitempty" doc:"list: text of a file of another program, each of whose jobs is a row, instead of jobs."`
-	Format  string       `json:"format,omitempty" doc:"list with content: format of the text; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold"`
+	Format  string       `json:"format,omitempty" doc:"list with content: format of the text; absent: detected." enum:"ImportFormat"`
 	Files   []ImportFile `json:"files,omitempty" doc:"list with content: files of the library that stand for the names of files in the text; a name that none of them stands for is refused." maxItems:"1000"`
 
 	Binders       []BatchEntry `json:"binders,omitempty" doc:"matrix: what is combined with each target." maxItems:"100000"`
@@ -60,7 +60,7 @@ type BatchLigand struct {
 	CustomID     string `json:"customId,omitempty" doc:"Your own id, unique in the batch; absent: its number." maxLength:"255"`
 	Sequence     string `json:"sequence" doc:"A SMILES string, or a CCD code if is_ccd is true." maxLength:"2000" example:"CC(=O)Oc1ccccc1C(=O)O"`
 	IsCCD        bool   `json:"is_ccd,omitempty" doc:"Whether sequence is a CCD code; absent: false."`
-	PropertyType string `json:"property_type,omitempty" doc:"affinity: predict how strongly it binds." enum:"affinity"`
+	PropertyType string `json:"property_type,omitempty" doc:"affinity: predict how strongly it binds." enum:"LigandProperty"`
 }
 
 // MutationScan is every mutation of each residue of a range.
@@ -82,9 +82,9 @@ type CreatedBatch struct {
 type Batch struct {
 	BatchID   string `json:"batchId" format:"uuid"`
 	Name      string `json:"name"`
-	Kind      string `json:"kind" enum:"list,matrix,ligands,variants,seeds"`
+	Kind      string `json:"kind" enum:"BatchKind"`
 	ModelName string `json:"modelName"`
-	Status    string `json:"status" doc:"COMPLETED where a row has completed, and all have ended; counts says how many failed." enum:"INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status    string `json:"status" doc:"COMPLETED where a row has completed, and all have ended; counts says how many failed." enum:"BatchStatus"`
 	IsPublic  bool   `json:"isPublic"`
 	IsOwner   bool   `json:"isOwner" doc:"Whether the caller has a role in the project that owns it."`
 	Owned
@@ -118,7 +118,7 @@ type BatchRow struct {
 	CustomID string              `json:"customId"`
 	JobID    *string             `json:"jobId" doc:"null: the job is not made yet." format:"uuid"`
 	Name     string              `json:"name"`
-	Status   string              `json:"status" enum:"INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status   string              `json:"status" enum:"BatchStatus"`
 	Error    *string             `json:"error" doc:"Why the row failed or was stopped; null: it did not."`
 	Scores   map[string]*float64 `json:"-"`
 }

@@ -23,7 +23,7 @@ type Comparison struct {
 // ComparedStructure is one of the structures of a comparison, and how it is moved.
 type ComparedStructure struct {
 	Of            string          `json:"of" doc:"As it was given. To others than the owner of a workflow: its kind alone."`
-	Kind          string          `json:"kind" enum:"job,library,pdb"`
+	Kind          string          `json:"kind" enum:"ComparedKind"`
 	Name          string          `json:"name" doc:"Of the job, the file or the entry."`
 	File          *string         `json:"file" doc:"The file that was read, among the artifacts of the job's run or the files of the library item; null: it is not stored."`
 	JobID         *string         `json:"jobId" format:"uuid"`
@@ -38,7 +38,7 @@ type ComparedStructure struct {
 // ComparedChain is a polymer of a compared structure.
 type ComparedChain struct {
 	Chain    string `json:"chain"`
-	Kind     string `json:"kind" enum:"protein,rna,dna"`
+	Kind     string `json:"kind" enum:"PolymerType"`
 	Residues int    `json:"residues"`
 }
 
@@ -116,7 +116,7 @@ type ContactChanges struct {
 
 // ContactChange is a contact that is gained or lost.
 type ContactChange struct {
-	Change    string      `json:"change" enum:"gained,lost"`
+	Change    string      `json:"change" enum:"ContactChangeType"`
 	A         [2]Position `json:"a" doc:"The two residues in a."`
 	B         [2]Position `json:"b" doc:"Their counterparts in b."`
 	DistanceA float64     `json:"distanceA" doc:"Between their closest heavy atoms in a, in Å."`

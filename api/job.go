@@ -91,7 +91,7 @@ type LigandSequence struct {
 	ChainID      string `json:"chain_id,omitempty" doc:"Name of the chain." maxLength:"4"`
 	Label        string `json:"label,omitempty" doc:"A name for it in the results." maxLength:"255"`
 	Count        *int   `json:"count,omitempty" doc:"Number of copies; absent: 1." minimum:"1" maximum:"512"`
-	PropertyType string `json:"property_type,omitempty" doc:"affinity: predict how strongly it binds." enum:"affinity"`
+	PropertyType string `json:"property_type,omitempty" doc:"affinity: predict how strongly it binds." enum:"LigandProperty"`
 }
 
 // Params names the model and sets its parameters. Nil stands for the default of the model. GET /v1/models lists the
@@ -205,7 +205,7 @@ type CreatedJob struct {
 	JobID        string   `json:"jobId" format:"uuid"`
 	JobRunID     string   `json:"jobRunId" format:"uuid"`
 	JobName      string   `json:"jobName"`
-	JobStatus    string   `json:"jobStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	JobStatus    string   `json:"jobStatus" enum:"JobStatus"`
 	SequencesIDs []string `json:"sequencesIds" doc:"One id for each item of sequences, in order."`
 }
 
@@ -224,7 +224,7 @@ type ImportFile struct {
 // ImportJobs is the body of POST /v1/jobs/import ([Client.Import]).
 type ImportJobs struct {
 	Content   string       `json:"content" doc:"Text of the file, at most 1 MiB." example:">peptide\nDAYAQWLKDGGPSSGRPPPS\n"`
-	Format    string       `json:"format,omitempty" doc:"Format of the file; absent: detected." enum:"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold"`
+	Format    string       `json:"format,omitempty" doc:"Format of the file; absent: detected." enum:"ImportFormat"`
 	ModelName string       `json:"modelName,omitempty" doc:"Model of the jobs; absent: the first one here that accepts them."`
 	Name      string       `json:"name,omitempty" doc:"Name of the job if the file has none." maxLength:"255"`
 	Files     []ImportFile `json:"files,omitempty" doc:"Files of the library that stand for the names of files in the text; a name that none of them stands for is refused." maxItems:"1000"`
@@ -232,14 +232,14 @@ type ImportJobs struct {
 
 // ImportedJobs is the answer to [Client.Import]. Nothing has been created.
 type ImportedJobs struct {
-	Format string      `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold"`
+	Format string      `json:"format" enum:"ImportFormat"`
 	Jobs   []CreateJob `json:"jobs" doc:"Bodies for POST /v1/jobs, one per job of the file."`
 	Notes  []string    `json:"notes" doc:"What was dropped, changed or guessed, with its position in the file."`
 }
 
 // ExportedJob is the response of GET /v1/jobs/{id}/export with as=json: the file and what it does not say.
 type ExportedJob struct {
-	Format      string   `json:"format" enum:"fasta,alphafold-server,alphafold3,boltz"`
+	Format      string   `json:"format" enum:"JobFileFormat"`
 	FileName    string   `json:"fileName"`
 	ContentType string   `json:"contentType"`
 	Content     string   `json:"content" doc:"Text of the file."`
@@ -288,7 +288,7 @@ type CachedRun struct {
 
 // ValidatedItem is an item of a job after validation.
 type ValidatedItem struct {
-	Type     string   `json:"type" enum:"protein,rna,dna,ligand"`
+	Type     string   `json:"type" enum:"EntityType"`
 	Chains   []string `json:"chains"`
 	Residues int      `json:"residues" doc:"Residues of one copy; 0 for a ligand."`
 	Tokens   int      `json:"tokens" doc:"Residues or ligand atoms of one copy."`

@@ -15,7 +15,7 @@ import (
 // CreateItem is the body of POST /v1/library/create ([Client.CreateItem]).
 type CreateItem struct {
 	Name      string          `json:"name" doc:"Name of the item." minLength:"1" maxLength:"255" example:"my-structure"`
-	Type      string          `json:"type,omitempty" doc:"file: an item that can have files; folder: an item that can have children; absent: file." enum:"file,folder"`
+	Type      string          `json:"type,omitempty" doc:"file: an item that can have files; folder: an item that can have children; absent: file." enum:"LibraryItemType"`
 	FileType  string          `json:"fileType,omitempty" doc:"The intended type of its file, as free text." maxLength:"64" example:"pdb"`
 	Origin    string          `json:"origin,omitempty" doc:"Where the item came from, as free text." maxLength:"255" example:"upload"`
 	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as given. Its key files is reserved for the service."`
@@ -48,7 +48,7 @@ type LibraryRow struct {
 	ID        string  `json:"id" format:"uuid"`
 	ProjectID string  `json:"projectId" doc:"The project that owns it." format:"uuid"`
 	Name      string  `json:"name"`
-	Type      string  `json:"type" enum:"file,folder"`
+	Type      string  `json:"type" enum:"LibraryItemType"`
 	FileType  string  `json:"fileType"`
 	Origin    string  `json:"origin"`
 	ParentID  *string `json:"parent_id"`

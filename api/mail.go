@@ -14,10 +14,10 @@ type Notifications struct {
 // NotificationMail is a mail to a person.
 type NotificationMail struct {
 	ID         string  `json:"id" format:"uuid"`
-	Event      string  `json:"event" doc:"What it is about; confirm: it asks to confirm an address." enum:"confirm,run_completed,run_failed,batch_ended,endpoint_disabled"`
-	SourceKind *string `json:"sourceKind" doc:"Null: it is about an address or an endpoint." enum:"fold_job,workflow,batch"`
+	Event      string  `json:"event" doc:"What it is about; confirm: it asks to confirm an address." enum:"MailEvent"`
+	SourceKind *string `json:"sourceKind" doc:"Null: it is about an address or an endpoint." enum:"NotifiedSource"`
 	SourceID   *string `json:"sourceId" format:"uuid"`
-	Status     string  `json:"status" doc:"SENT: a mail server has accepted it; FAILED: one refused it, or no attempt is left; SKIPPED: it was not to be sent any more." enum:"PENDING,SENT,FAILED,SKIPPED"`
+	Status     string  `json:"status" doc:"SENT: a mail server has accepted it; FAILED: one refused it, or no attempt is left; SKIPPED: it was not to be sent any more." enum:"MailStatus"`
 	Attempts   int     `json:"attempts"`
 	NextAt     *Time   `json:"nextAt" doc:"When it is tried next; null: it is not."`
 	Reason     *string `json:"reason" doc:"Why it failed or was skipped, or the last attempt failed; null: it did not."`

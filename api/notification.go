@@ -29,9 +29,9 @@ type CloudEvent[D any] struct {
 // NotifiedEvent is what ended, when and how.
 type NotifiedEvent struct {
 	ID         string         `json:"id" format:"uuid"`
-	SourceKind string         `json:"source_kind" enum:"fold_job,workflow,batch"`
-	Name       string         `json:"event_name" enum:"on_complete,on_failed" doc:"on_failed for FAILED and STOPPED."`
-	Status     string         `json:"status" enum:"COMPLETED,FAILED,STOPPED"`
+	SourceKind string         `json:"source_kind" enum:"NotifiedSource"`
+	Name       string         `json:"event_name" enum:"EventName" doc:"on_failed for FAILED and STOPPED."`
+	Status     string         `json:"status" enum:"FinalStatus"`
 	SourceID   string         `json:"source_id" format:"uuid"`
 	OccurredAt string         `json:"occurred_at" format:"date-time"`
 	Payload    map[string]any `json:"payload" doc:"What an ingested event brought; {\"test\": true} for a test delivery."`
@@ -49,7 +49,7 @@ type NotifiedFold struct {
 type NotifiedJob struct {
 	ID     string `json:"id" format:"uuid"`
 	Name   string `json:"name"`
-	Status string `json:"status" enum:"COMPLETED,FAILED,STOPPED"`
+	Status string `json:"status" enum:"FinalStatus"`
 }
 
 // NotifiedRun is the run that ended.
@@ -100,7 +100,7 @@ type NotifiedWorkflow struct {
 type NotifiedWorkflowHead struct {
 	ID             string `json:"id" format:"uuid"`
 	Type           string `json:"workflow_type" example:"md_v1"`
-	Status         string `json:"status" enum:"COMPLETED,FAILED,STOPPED"`
+	Status         string `json:"status" enum:"FinalStatus"`
 	TasksTotal     int    `json:"tasks_total"`
 	TasksCompleted int    `json:"tasks_completed"`
 }
@@ -127,6 +127,6 @@ type NotifiedBatch struct {
 type NotifiedBatchHead struct {
 	ID     string         `json:"id" format:"uuid"`
 	Name   string         `json:"name"`
-	Status string         `json:"status" enum:"COMPLETED,FAILED,STOPPED"`
+	Status string         `json:"status" enum:"FinalStatus"`
 	Counts map[string]int `json:"counts" doc:"Number of rows by status; a status without rows is absent."`
 }

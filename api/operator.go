@@ -10,7 +10,7 @@ import (
 type Overview struct {
 	Version       string       `json:"version" doc:"Of the server that answers."`
 	StartedAt     Time         `json:"startedAt" doc:"When that server began."`
-	Database      string       `json:"database" enum:"sqlite,postgres"`
+	Database      string       `json:"database" enum:"DatabaseKind"`
 	SchemaVersion int64        `json:"schemaVersion" doc:"Of the database."`
 	At            Time         `json:"at" doc:"When it was counted, at most a second ago."`
 	Users         int          `json:"users" doc:"At most 10,000 are counted."`
@@ -63,7 +63,7 @@ type OperatorWorker struct {
 	ID         string         `json:"workerId"`
 	Host       string         `json:"host"`
 	Class      string         `json:"class"`
-	State      string         `json:"state" doc:"silent: not seen for 30 seconds; stopped: it has said that it ends." enum:"live,draining,silent,stopped"`
+	State      string         `json:"state" doc:"silent: not seen for 30 seconds; stopped: it has said that it ends." enum:"WorkerState"`
 	Models     []string       `json:"models"`
 	Devices    []WorkerDevice `json:"devices" doc:"Its accelerators."`
 	Memory     int64          `json:"memoryBytes" doc:"That it may use at once; 0: unlimited."`

@@ -25,7 +25,7 @@ type Project struct {
 // ProjectRole is a project with the caller's role in it.
 type ProjectRole struct {
 	Project
-	Role *string `json:"role" doc:"The caller's role; null: none, which only an operator sees." enum:"viewer,member,manager"`
+	Role *string `json:"role" doc:"The caller's role; null: none, which only an operator sees." enum:"ProjectRoleName"`
 }
 
 // CreateProject is the body of POST /v1/projects.
@@ -52,14 +52,14 @@ type DeletedProject struct {
 type Member struct {
 	UserID    string `json:"userId" format:"uuid"`
 	Name      string `json:"name" example:"ada"`
-	Role      string `json:"role" doc:"viewer reads; member makes, changes, shares and deletes work, too; manager decides, too, who has which role." enum:"viewer,member,manager"`
+	Role      string `json:"role" doc:"viewer reads; member makes, changes, shares and deletes work, too; manager decides, too, who has which role." enum:"ProjectRoleName"`
 	IsService bool   `json:"isService" doc:"Whether the user is that of a program, which the project owns."`
 	AddedAt   Time   `json:"addedAt"`
 }
 
 // SetMember is the body of PUT /v1/projects/{id}/members/{user} ([Client.SetMember]).
 type SetMember struct {
-	Role string `json:"role" doc:"The role that the user gets." enum:"viewer,member,manager"`
+	Role string `json:"role" doc:"The role that the user gets." enum:"ProjectRoleName"`
 }
 
 // RemovedMember is the response of DELETE /v1/projects/{id}/members/{user}.
@@ -71,13 +71,13 @@ type RemovedMember struct {
 // GroupRole is the role that everybody in a group of the issuer has in a project.
 type GroupRole struct {
 	Name    string `json:"name" doc:"As the issuer names it." example:"lab-a"`
-	Role    string `json:"role" enum:"viewer,member,manager"`
+	Role    string `json:"role" enum:"ProjectRoleName"`
 	AddedAt Time   `json:"addedAt"`
 }
 
 // SetGroup is the body of PUT /v1/projects/{id}/groups/{name}.
 type SetGroup struct {
-	Role string `json:"role" doc:"The role that everybody in the group gets." enum:"viewer,member,manager"`
+	Role string `json:"role" doc:"The role that everybody in the group gets." enum:"ProjectRoleName"`
 }
 
 // RemovedGroup is the response of DELETE /v1/projects/{id}/groups/{name}.
@@ -89,7 +89,7 @@ type RemovedGroup struct {
 // Invitation gives one user a role in a project.
 type Invitation struct {
 	ID        string `json:"invitationId" format:"uuid"`
-	Role      string `json:"role" enum:"viewer,member,manager"`
+	Role      string `json:"role" enum:"ProjectRoleName"`
 	Label     string `json:"label" doc:"For whom it is."`
 	CreatedAt Time   `json:"createdAt"`
 	ExpiresAt Time   `json:"expiresAt"`
@@ -97,7 +97,7 @@ type Invitation struct {
 
 // CreateInvitation is the body of POST /v1/projects/{id}/invitations.
 type CreateInvitation struct {
-	Role      string  `json:"role" doc:"The role of who accepts it." enum:"viewer,member,manager"`
+	Role      string  `json:"role" doc:"The role of who accepts it." enum:"ProjectRoleName"`
 	Label     string  `json:"label,omitempty" doc:"For whom it is, as free text." maxLength:"255" example:"Grace"`
 	ExpiresAt *string `json:"expiresAt,omitempty" doc:"When it ends: a time or a date, its last day, at most 90 days from now; absent: in 7 days."`
 }
@@ -124,7 +124,7 @@ type ReadInvitation struct {
 type InvitedTo struct {
 	ProjectID   string `json:"projectId" format:"uuid"`
 	ProjectName string `json:"projectName"`
-	Role        string `json:"role" enum:"viewer,member,manager"`
+	Role        string `json:"role" enum:"ProjectRoleName"`
 	ExpiresAt   Time   `json:"expiresAt"`
 }
 
@@ -140,14 +140,14 @@ type Joined struct {
 	Name        string  `json:"name"`
 	ProjectID   string  `json:"projectId" format:"uuid"`
 	ProjectName string  `json:"projectName"`
-	Role        string  `json:"role" enum:"viewer,member,manager"`
+	Role        string  `json:"role" enum:"ProjectRoleName"`
 	Key         *string `json:"key" doc:"The API key of a user who was created. It is shown this once; null: the user existed."`
 }
 
 // CreateServiceUser is the body of POST /v1/projects/{id}/service-users ([Client.CreateServiceUser]).
 type CreateServiceUser struct {
 	Name      string   `json:"name" doc:"Name of the user." minLength:"1" maxLength:"255" example:"lab-a-pipeline"`
-	Role      string   `json:"role" doc:"Its role in the project." enum:"viewer,member"`
+	Role      string   `json:"role" doc:"Its role in the project." enum:"ServiceRole"`
 	Label     string   `json:"label,omitempty" doc:"What its key is for, as free text." maxLength:"255"`
 	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of the request."`
 	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When its key ends: a time or a date, its last day; absent: when the key of the request does."`

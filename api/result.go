@@ -16,7 +16,7 @@ type Results struct {
 // Job is a job in results and views.
 type Job struct {
 	ID        string `json:"id" format:"uuid"`
-	Status    string `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status    string `json:"status" enum:"JobStatus"`
 	Name      string `json:"name"`
 	Date      Time   `json:"date" doc:"Creation time."`
 	UpdatedAt Time   `json:"updatedAt"`
@@ -42,17 +42,17 @@ type ResultSequence struct {
 	UpdatedAt    Time        `json:"updatedAt"`
 	Name         *string     `json:"name" doc:"The label of the request; null if there was none."`
 	Sequence     string      `json:"sequence"`
-	Type         string      `json:"type" enum:"protein,rna,dna,ligand"`
-	SequenceType string      `json:"sequenceType" doc:"The same as type." enum:"protein,rna,dna,ligand"`
+	Type         string      `json:"type" enum:"EntityType"`
+	SequenceType string      `json:"sequenceType" doc:"The same as type." enum:"EntityType"`
 	JobRunID     string      `json:"jobRunId" format:"uuid"`
 	Prediction   *Prediction `json:"predictionPayload,omitempty" doc:"Present if each sequence is folded alone."`
 }
 
 // Prediction is what one structure scored and where its files are. What an engine does not give is null.
 type Prediction struct {
-	PredictionStatus string  `json:"predictionStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	JobRunStatus     string  `json:"jobRunStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	MSAStatus        string  `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	PredictionStatus string  `json:"predictionStatus" enum:"JobStatus"`
+	JobRunStatus     string  `json:"jobRunStatus" enum:"JobStatus"`
+	MSAStatus        string  `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"JobStatus"`
 	Prediction       bool    `json:"prediction" doc:"Whether there is a prediction."`
 	Error            *string `json:"error" doc:"Why there is no prediction; null if there is no failure."`
 

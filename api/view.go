@@ -6,7 +6,7 @@ type JobRow struct {
 	Owned
 	JobRunID   string   `json:"jobRunId" format:"uuid"`
 	Name       string   `json:"name"`
-	Status     string   `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status     string   `json:"status" enum:"JobStatus"`
 	IsPublic   bool     `json:"isPublic"`
 	ModelName  string   `json:"modelName"`
 	Stage      string   `json:"stage" doc:"What the run is doing now; empty if it is not known."`
@@ -59,8 +59,8 @@ type JobDetail struct {
 type Run struct {
 	ID         string             `json:"id" format:"uuid"`
 	Number     int                `json:"number" doc:"Counted from 1."`
-	Status     string             `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
-	MSAStatus  string             `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status     string             `json:"status" enum:"JobStatus"`
+	MSAStatus  string             `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"JobStatus"`
 	ModelName  string             `json:"modelName"`
 	WeightSet  string             `json:"weightSet"`
 	Method     string             `json:"method"`
@@ -104,7 +104,7 @@ type Waiting struct {
 // ViewSequence is one item of a job.
 type ViewSequence struct {
 	ID       string   `json:"id" format:"uuid"`
-	Type     string   `json:"type" enum:"protein,rna,dna,ligand"`
+	Type     string   `json:"type" enum:"EntityType"`
 	Name     *string  `json:"name"`
 	Sequence string   `json:"sequence"`
 	Chains   []string `json:"chains"`
@@ -165,7 +165,7 @@ type JobLinks struct {
 // CancelledJob is the response of POST /v1/jobs/{id}/cancel. A running job shows RUNNING until its engine has stopped.
 type CancelledJob struct {
 	JobID     string `json:"jobId" format:"uuid"`
-	JobStatus string `json:"jobStatus" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	JobStatus string `json:"jobStatus" enum:"JobStatus"`
 }
 
 // DeletedJob is the response of DELETE /v1/jobs/{id}.
@@ -179,7 +179,7 @@ type DeletedJob struct {
 type Event struct {
 	Seq      int64     `json:"seq"`
 	At       Time      `json:"at"`
-	Kind     string    `json:"kind" enum:"state,stage,log,artifact"`
+	Kind     string    `json:"kind" enum:"EventKind"`
 	JobID    string    `json:"jobId,omitempty" doc:"Of a job's run."`
 	JobRunID string    `json:"jobRunId,omitempty" doc:"Of a job's run."`
 	Workflow string    `json:"workflowId,omitempty" doc:"Of a workflow's task."`
@@ -238,7 +238,7 @@ type ClassDemand struct {
 // Model describes a model: its inputs, limits, parameters and expected cost.
 type Model struct {
 	Name       string      `json:"name"`
-	Kind       string      `json:"kind" enum:"fold,qna,md,design,compare"`
+	Kind       string      `json:"kind" enum:"ModelKind"`
 	Title      string      `json:"title"`
 	Engine     string      `json:"engine"`
 	Version    string      `json:"version"`
@@ -273,7 +273,7 @@ type Cost struct {
 // ParamSpec is one parameter of a model.
 type ParamSpec struct {
 	Name    string   `json:"name"`
-	Type    string   `json:"type" enum:"integer,number,boolean,string"`
+	Type    string   `json:"type" enum:"ParamType"`
 	Default any      `json:"default"`
 	Min     *float64 `json:"min"`
 	Max     *float64 `json:"max"`

@@ -72,12 +72,12 @@ type WebhookConfig struct {
 	IsPaused         bool    `json:"is_paused" doc:"Whether deliveries wait until resume is called."`
 	EnabledByDefault bool    `json:"enabled_by_default" doc:"Whether runs without custom_http notify this endpoint."`
 	TargetURL        *string `json:"target_url"`
-	Format           string  `json:"format" enum:"plain,cloudevents" doc:"Format of the bodies: plain, or CloudEvents."`
+	Format           string  `json:"format" enum:"PayloadFormat" doc:"Format of the bodies: plain, or CloudEvents."`
 	TokenHeader      string  `json:"token_header" example:"X-Webhook-Token"`
 	HTTPAuthMode     string  `json:"http_auth_mode" example:"x_webhook_token"`
 	HasToken         bool    `json:"has_token"`
 	TokenMasked      *string `json:"secret_token_masked" doc:"Dots, then the last four characters of a token of at least 16; null if there is no token."`
-	SignatureScheme  string  `json:"signature_scheme" enum:"v1,v1a" doc:"v1: a shared secret; v1a: an Ed25519 key."`
+	SignatureScheme  string  `json:"signature_scheme" enum:"SignatureScheme" doc:"v1: a shared secret; v1a: an Ed25519 key."`
 	VerificationKey  *string `json:"verification_key" doc:"The public key (whpk_…) for v1a; null for v1."`
 	SecretRotatedAt  *Moment `json:"secret_rotated_at"`
 	OldSecretUntil   *Moment `json:"old_secret_until" doc:"Until then deliveries are signed with the previous secret too."`
@@ -92,7 +92,7 @@ type PutWebhookConfig struct {
 	TargetURL        string `json:"target_url" doc:"URL to which events are posted: https, unless the operator allows its network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
 	TokenValue       string `json:"token_value,omitempty" doc:"Sent as X-Webhook-Token and never shown. Required the first time; absent later: unchanged." maxLength:"1024"`
 	EnabledByDefault *bool  `json:"enabled_by_default,omitempty" doc:"Unchanged if absent; false at first."`
-	Format           string `json:"format,omitempty" enum:"plain,cloudevents" doc:"Format of the bodies; absent: plain."`
+	Format           string `json:"format,omitempty" enum:"PayloadFormat" doc:"Format of the bodies; absent: plain."`
 }
 
 // WebhookEndpoint is a named endpoint of a project, which gets the events of its filter.
@@ -101,7 +101,7 @@ type WebhookEndpoint struct {
 	ProjectID       string   `json:"project_id" format:"uuid"`
 	Name            string   `json:"name"`
 	TargetURL       string   `json:"target_url" doc:"Only the origin unless you manage the project."`
-	Format          string   `json:"format" enum:"plain,cloudevents" doc:"Format of the bodies: plain, or CloudEvents."`
+	Format          string   `json:"format" enum:"PayloadFormat" doc:"Format of the bodies: plain, or CloudEvents."`
 	Events          []string `json:"events" doc:"The events that it gets, such as fold_job.on_failed; empty: all."`
 	IsActive        bool     `json:"is_active" doc:"Whether deliveries are sent; false if the service has disabled the endpoint."`
 	IsPaused        bool     `json:"is_paused" doc:"Whether deliveries wait until resume is called."`
@@ -109,7 +109,7 @@ type WebhookEndpoint struct {
 	RestsUntil      *Moment  `json:"rests_until" doc:"Until then no deliveries are sent, because earlier ones failed; null if they are."`
 	HasToken        *bool    `json:"has_token" doc:"Null unless you manage the project."`
 	TokenMasked     *string  `json:"secret_token_masked" doc:"As in WebhookConfig; null unless you manage the project."`
-	SignatureScheme string   `json:"signature_scheme" enum:"v1,v1a" doc:"v1: a shared secret; v1a: an Ed25519 key."`
+	SignatureScheme string   `json:"signature_scheme" enum:"SignatureScheme" doc:"v1: a shared secret; v1a: an Ed25519 key."`
 	VerificationKey *string  `json:"verification_key" doc:"The public key (whpk_…) for v1a; null for v1."`
 	SecretRotatedAt *Moment  `json:"secret_rotated_at"`
 	OldSecretUntil  *Moment  `json:"old_secret_until" doc:"Until then deliveries are signed with the previous secret too."`
@@ -140,7 +140,7 @@ type CreateEndpoint struct {
 	Name       string   `json:"name" minLength:"1" maxLength:"60" doc:"No other endpoint of the project has it."`
 	TargetURL  string   `json:"target_url" doc:"URL to which events are posted: https, unless the operator allows its network." maxLength:"2048" example:"https://hooks.example.org/pleat"`
 	TokenValue string   `json:"token_value,omitempty" doc:"Sent as X-Webhook-Token and never shown; absent: none is sent." maxLength:"1024"`
-	Format     string   `json:"format,omitempty" enum:"plain,cloudevents" doc:"Format of the bodies; absent: plain."`
+	Format     string   `json:"format,omitempty" enum:"PayloadFormat" doc:"Format of the bodies; absent: plain."`
 	Events     []string `json:"events,omitempty" maxItems:"6" doc:"The events that it gets: fold_job, workflow or batch, a dot, and on_complete or on_failed; absent or empty: all."`
 }
 
@@ -149,7 +149,7 @@ type ChangeEndpoint struct {
 	Name       *string   `json:"name,omitempty" minLength:"1" maxLength:"60"`
 	TargetURL  *string   `json:"target_url,omitempty" maxLength:"2048" doc:"Another scheme, host or port needs token_value too, if a token is stored."`
 	TokenValue *string   `json:"token_value,omitempty" maxLength:"1024" doc:"Sent as X-Webhook-Token; empty: none from now on."`
-	Format     *string   `json:"format,omitempty" enum:"plain,cloudevents"`
+	Format     *string   `json:"format,omitempty" enum:"PayloadFormat"`
 	Events     *[]string `json:"events,omitempty" maxItems:"6" doc:"Instead of those that it had; empty: all."`
 }
 
@@ -162,7 +162,7 @@ type DeletedEndpoint struct {
 // RotateSecret is the body of POST /v1/webhooks/custom-http-config/rotate-secret, and of the same of a named endpoint;
 // it may be left out.
 type RotateSecret struct {
-	Scheme string `json:"scheme,omitempty" enum:"v1,v1a" doc:"v1: a shared secret (default); v1a: an Ed25519 key."`
+	Scheme string `json:"scheme,omitempty" enum:"SignatureScheme" doc:"v1: a shared secret (default); v1a: an Ed25519 key."`
 }
 
 // Subscription is one destination that a run resolved when it was created.
@@ -189,13 +189,13 @@ type Delivery struct {
 	SubscriptionID  *string `json:"subscription_id" doc:"Null for a test delivery, and for one to a named endpoint."`
 	EndpointID      *string `json:"endpoint_id" doc:"To which it goes; null for a follow-up."`
 	EndpointName    *string `json:"endpoint_name" doc:"Of a named endpoint; null for the default one, for that of a run, and for a follow-up."`
-	Destination     string  `json:"destination" enum:"custom_http,qna,md"`
-	Status          string  `json:"status" enum:"PENDING,RUNNING,SUCCEEDED,FAILED"`
+	Destination     string  `json:"destination" enum:"DestinationType"`
+	Status          string  `json:"status" enum:"DeliveryStatus"`
 	TriggeredTarget *string `json:"triggered_target_id" doc:"The workflow that this delivery started, if it is a follow-up."`
-	SourceKind      string  `json:"source_kind" enum:"fold_job,workflow,batch,test"`
+	SourceKind      string  `json:"source_kind" enum:"DeliverySource"`
 	SourceID        string  `json:"source_id"`
-	EventName       string  `json:"event_name" enum:"on_complete,on_failed"`
-	EventStatus     string  `json:"event_status" enum:"COMPLETED,FAILED,STOPPED" doc:"How the run ended."`
+	EventName       string  `json:"event_name" enum:"EventName"`
+	EventStatus     string  `json:"event_status" enum:"FinalStatus" doc:"How the run ended."`
 	Attempts        int     `json:"attempts" doc:"Number of attempts."`
 	NextAttemptAt   *Moment `json:"next_attempt_at" doc:"Null if no attempt is due."`
 	ResponseStatus  *int    `json:"response_status" doc:"Status of the last response; null if there was none."`
@@ -214,7 +214,7 @@ type DeliveryAttempt struct {
 	Number         int               `json:"number"`
 	StartedAt      Moment            `json:"started_at"`
 	EndedAt        *Moment           `json:"ended_at"`
-	Outcome        string            `json:"outcome" enum:"running,done,failed,released,lost" doc:"released: the service stopped during the attempt; lost: its process died."`
+	Outcome        string            `json:"outcome" enum:"AttemptOutcome" doc:"released: the service stopped during the attempt; lost: its process died."`
 	ResponseStatus *int              `json:"response_status"`
 	Error          *string           `json:"error" doc:"The class of the failure, such as timeout_wait."`
 	Message        *string           `json:"message"`
@@ -248,7 +248,7 @@ type DeliveriesFilter struct {
 // send again, which are finished, or with the status PENDING wait for their next attempt. At least one field is
 // required.
 type Redeliver struct {
-	Status   string `json:"status,omitempty" enum:"SUCCEEDED,FAILED,PENDING" doc:"PENDING sends now what waits for its next attempt."`
+	Status   string `json:"status,omitempty" enum:"RedeliveredStatus" doc:"PENDING sends now what waits for its next attempt."`
 	Since    string `json:"since,omitempty" format:"date-time" doc:"Only deliveries of events since this time."`
 	SourceID string `json:"source_id,omitempty" format:"uuid" doc:"Only deliveries of this job or workflow."`
 	Endpoint string `json:"endpoint_id,omitempty" format:"uuid" doc:"Only deliveries to this endpoint."`
@@ -263,9 +263,9 @@ type Redelivered struct {
 // IngestEvent is the body of POST /v1/webhooks/events/ingest.
 type IngestEvent struct {
 	ID         string          `json:"id,omitempty" doc:"Makes the call idempotent: the same id changes nothing again." maxLength:"200"`
-	SourceKind string          `json:"source_kind" enum:"fold_job,workflow"`
-	EventName  string          `json:"event_name" enum:"on_complete,on_failed"`
-	Status     string          `json:"status" enum:"COMPLETED,FAILED,STOPPED"`
+	SourceKind string          `json:"source_kind" enum:"EventSource"`
+	EventName  string          `json:"event_name" enum:"EventName"`
+	Status     string          `json:"status" enum:"FinalStatus"`
 	SourceID   string          `json:"source_id" format:"uuid" doc:"A job or workflow of this service."`
 	Payload    json.RawMessage `json:"payload,omitempty" doc:"An object to deliver with the event."`
 }

@@ -19,14 +19,14 @@ type CreateWorkflow struct {
 	WorkflowName string          `json:"workflow_name" doc:"qna_v1: a question about a structure; md: a simulation of its dynamics. Aliases: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
 	Name         string          `json:"name,omitempty" doc:"Name of the workflow; absent: the question, or what is simulated." maxLength:"255" example:"What binds here?"`
 	Input        json.RawMessage `json:"workflow_input" doc:"Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are kept."`
-	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: create the workflow without running it; POST /v1/workflows/execute runs it." enum:"draft"`
+	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: create the workflow without running it; POST /v1/workflows/execute runs it." enum:"CreateMode"`
 	ProjectID    string          `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
 // Workflow is the response of POST /v1/workflows and GET /v1/workflows/{id}.
 type Workflow struct {
 	ID       string          `json:"workflow_id" format:"uuid"`
-	Status   string          `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status   string          `json:"status" enum:"WorkflowStatus"`
 	Type     string          `json:"workflow_type" example:"qna_v1"`
 	Name     string          `json:"name"`
 	Input    json.RawMessage `json:"input_payload" doc:"The workflow_input of the request without its secrets; isPublic shows the current visibility."`
@@ -63,7 +63,7 @@ type GraphView struct {
 type AddGraph struct {
 	WorkflowName string `json:"workflow_name" doc:"design_v1 or boltzgen_v1." example:"design_v1"`
 	Name         string `json:"name,omitempty" doc:"Default: Design."`
-	CreateMode   string `json:"create_mode,omitempty" doc:"All the same: the workflow is a draft." enum:"api,draft"`
+	CreateMode   string `json:"create_mode,omitempty" doc:"All the same: the workflow is a draft." enum:"GraphMode"`
 	ProjectID    string `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
@@ -97,7 +97,7 @@ type DesignFold struct {
 	JobID      string   `json:"jobId" format:"uuid"`
 	JobRunID   string   `json:"jobRunId" format:"uuid"`
 	ModelName  string   `json:"modelName"`
-	Status     string   `json:"status" enum:"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status     string   `json:"status" enum:"JobStatus"`
 	MeanPLDDT  *float64 `json:"mean_plddt" doc:"0 to 100; null until the fold is COMPLETED."`
 	PTM        *float64 `json:"ptm_score" doc:"0 to 1."`
 	IPTM       *float64 `json:"iptm_score" doc:"0 to 1."`
@@ -108,7 +108,7 @@ type DesignFold struct {
 type WorkflowTask struct {
 	ID     string            `json:"task_id" format:"uuid"`
 	Type   string            `json:"task_type" example:"inference_qna"`
-	Status string            `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status string            `json:"status" enum:"TaskStatus"`
 	Parsed []json.RawMessage `json:"parsed_results" doc:"Of a design that is COMPLETED, the rows of its final set by final_rank; else empty."`
 	Items  []OutputItem      `json:"output_library_items" doc:"Library items that the task created; empty until it is COMPLETED."`
 	Result json.RawMessage   `json:"result_raw_json" doc:"The result; null until the task is COMPLETED. The guide lists the fields of each type."`
@@ -146,7 +146,7 @@ type MDArtifact struct {
 
 // WorkflowStatusView is the response of GET /v1/workflows/status/{id}.
 type WorkflowStatusView struct {
-	Status string           `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status string           `json:"status" enum:"WorkflowStatus"`
 	Tasks  []TaskStatusView `json:"tasks"`
 }
 
@@ -154,7 +154,7 @@ type WorkflowStatusView struct {
 type TaskStatusView struct {
 	ID     string `json:"task_id" format:"uuid"`
 	Type   string `json:"task_type"`
-	Status string `json:"status" enum:"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status string `json:"status" enum:"TaskStatus"`
 }
 
 // TasksResults is the response of GET /v1/workflows/task-results/{id}.
@@ -166,7 +166,7 @@ type TasksResults struct {
 type WorkflowRow struct {
 	ID string `json:"workflow_id" format:"uuid"`
 	Owned
-	Status           string  `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status           string  `json:"status" enum:"WorkflowStatus"`
 	Type             string  `json:"workflow_type"`
 	Name             string  `json:"name"`
 	IsPublic         bool    `json:"is_public"`
@@ -206,7 +206,7 @@ type WorkflowVisibility struct {
 // stopped.
 type CancelledWorkflow struct {
 	WorkflowID string `json:"workflowId" format:"uuid"`
-	Status     string `json:"status" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	Status     string `json:"status" enum:"WorkflowStatus"`
 }
 
 // DeletedWorkflow is the response of DELETE /v1/workflows/{id}.
@@ -230,7 +230,7 @@ type LinkedWorkflow struct {
 // LinkedPreview is [LinkedWorkflow] without its long texts: GET /v1/workflows/qna/linked-previews lists them.
 type LinkedPreview struct {
 	WorkflowID       string  `json:"workflowId" format:"uuid"`
-	WorkflowStatus   string  `json:"workflowStatus" enum:"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED"`
+	WorkflowStatus   string  `json:"workflowStatus" enum:"WorkflowStatus"`
 	WorkflowType     string  `json:"workflowType"`
 	Name             string  `json:"name"`
 	QuestionPreview  string  `json:"questionPreview" doc:"Start of the question, at most 120 characters."`

@@ -1,8 +1,7 @@
 // Package component reads the molecules that users give as components of a job: a file of a chemical component in
 // mmCIF, or an SD file. What it returns has names of all atoms and is written in one form for every engine.
 //
-// It owns which files are components. It is pure, and must not know where files come from or who may read them. Its one
-// file is component.go.
+// It owns which files are components. It is pure, and must not know where files come from or who may read them.
 package component
 
 import (
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/internal/chem"
 	"pleat/internal/structure"
 	"pleat/internal/words"
 )
@@ -24,7 +24,7 @@ var limits = structure.Limits{Bytes: MaxBytes, Line: 64 << 10}
 
 // Read reads the file of a component, whose name says its format. It returns the molecule and its atoms. An error has
 // pleat.CodeInvalid and is a sentence without its subject, the file, unless it is one of r.
-func Read(name string, r io.Reader) (*structure.Molecule, []pleat.ComponentAtom, error) {
+func Read(name string, r io.Reader) (*structure.Molecule, []chem.Atom, error) {
 	read := structure.ReadComponentCIF
 	if strings.EqualFold(path.Ext(name), ".sdf") {
 		read = structure.ReadSDF
@@ -37,14 +37,17 @@ func Read(name string, r io.Reader) (*structure.Molecule, []pleat.ComponentAtom,
 	if err != nil {
 		return nil, nil, err
 	}
-	atoms := make([]pleat.ComponentAtom, len(m.Atoms))
+	atoms := make([]chem.Atom, len(m.Atoms))
 	for i := range m.Atoms {
 		a := &m.Atoms[i]
-		atoms[i] = pleat.ComponentAtom{Name: a.Name, Element: a.Element, Leaving: a.Leaves}
+		atoms[i] = chem.Atom{Name: a.Name, Element: a.Element, Leaving: a.Leaves}
 	}
-	pleat.NameAtoms(atoms, !m.Leaving)
+	chem.NameAtoms(atoms, !m.Leaving)
 	for i := range m.Atoms {
 		m.Atoms[i].Name, m.Atoms[i].Leaves = atoms[i].Name, atoms[i].Leaving
 	}
-	return m, atoms, pleat.CheckAtoms(atoms)
+	if err := chem.CheckAtoms(atoms); err != nil {
+		return nil, nil, pleat.Invalidf("%s", err)
+	}
+	return m, atoms, nil
 }

@@ -1,14 +1,10 @@
 package design
 
 import (
-	"regexp"
-
 	"pleat"
+	"pleat/internal/chem"
 	"pleat/internal/yamltree"
 )
-
-// atomName matches the name of an atom.
-var atomName = regexp.MustCompile(`^[A-Za-z0-9'*]{1,4}$`)
 
 // constraints reads bonds and the total length. The engine reads the total length in the first item alone, so it is
 // written there.
@@ -141,7 +137,7 @@ func (r *specReader) atom(n yamltree.Node) (any, error) {
 		return nil, parts[1].Fault(" is %d; chain %s has 1 to %d", residue, pleat.Clip(id), most)
 	}
 	name, err := parts[2].Text()
-	if err != nil || !atomName.MatchString(name) {
+	if err != nil || !chem.IsAtomName(name) {
 		return nil, parts[2].Wrong("the name of an atom, such as SG")
 	}
 	return []any{id, residue, name}, nil

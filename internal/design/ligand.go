@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/internal/chem"
 	"pleat/internal/yamltree"
 )
 
@@ -65,7 +66,7 @@ func readSMILES(n yamltree.Node) (text string, tokens int, err error) {
 		return "", 0, n.Wrong(fmt.Sprintf("a SMILES of 1 to %d printable ASCII characters without spaces",
 			pleat.MaxSMILES))
 	}
-	if tokens, err = pleat.CheckSMILES(text); err != nil {
+	if tokens, err = chem.CheckSMILES(text); err != nil {
 		return "", 0, n.Fault(" %s", err)
 	}
 	return text, max(tokens, 1), nil

@@ -43,7 +43,7 @@ var getJob = does(tool{
 
 // listJobsIn are the arguments of list_jobs.
 type listJobsIn struct {
-	Kind   string `json:"kind,omitempty" doc:"What to list; absent: job." enum:"job,workflow,batch"`
+	Kind   string `json:"kind,omitempty" doc:"What to list; absent: job." enum:"WorkKind"`
 	Status string `json:"status,omitempty" doc:"Only those with this status, such as RUNNING or COMPLETED; not of batches."`
 	Query  string `json:"query,omitempty" doc:"Of jobs: only those whose name has this text." maxLength:"255"`
 	Limit  *int   `json:"limit,omitempty" doc:"How many; absent: 20." minimum:"1" maximum:"50"`

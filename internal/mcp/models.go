@@ -11,7 +11,7 @@ import (
 
 // listModelsIn are the arguments of list_models.
 type listModelsIn struct {
-	Kind string `json:"kind,omitempty" doc:"Only models of this kind." enum:"fold,qna,md,design,compare"`
+	Kind string `json:"kind,omitempty" doc:"Only models of this kind." enum:"ModelKind"`
 	Name string `json:"name,omitempty" doc:"Only this model, with its parameters." maxLength:"255"`
 }
 

@@ -126,15 +126,27 @@ func describe(s *jsonschema.Schema, t reflect.Type) {
 	}
 }
 
+// enumOf returns the values of the enumeration that a tag names, or lists; none for an empty tag.
+func enumOf(tag string) []string {
+	switch tag {
+	case "":
+		return nil
+	case "WorkKind":
+		return []string{aJob, aWorkflow, aBatch}
+	}
+	if values := api.Enum(tag); values != nil {
+		return values
+	}
+	return strings.Split(tag, ",")
+}
+
 // annotate adds what the tag of a field says to the schema of its value.
 func annotate(s *jsonschema.Schema, tag reflect.StructTag) {
 	if doc := tag.Get("doc"); doc != "" {
 		s.Description = strings.TrimSpace(doc + " " + s.Description)
 	}
-	for value := range strings.SplitSeq(tag.Get("enum"), ",") {
-		if value != "" {
-			s.Enum = append(s.Enum, value)
-		}
+	for _, value := range enumOf(tag.Get("enum")) {
+		s.Enum = append(s.Enum, value)
 	}
 	whole := func(name string) *int {
 		if n, err := strconv.Atoi(tag.Get(name)); err == nil {

@@ -22,7 +22,7 @@ const (
 
 // handle names a job, a workflow or a batch.
 type handle struct {
-	Kind string `json:"kind,omitempty" doc:"What id names: a fold is a job; an answer, a simulation or a design a workflow. Absent: job." enum:"job,workflow,batch"`
+	Kind string `json:"kind,omitempty" doc:"What id names: a fold is a job; an answer, a simulation or a design a workflow. Absent: job." enum:"WorkKind"`
 	ID   string `json:"id" doc:"The id that the tool gave which started it." format:"uuid"`
 }
 
@@ -43,7 +43,7 @@ func (h *handle) check() error {
 
 // work is what a result says of a job, a workflow or a batch.
 type work struct {
-	Kind      string         `json:"kind" enum:"job,workflow,batch"`
+	Kind      string         `json:"kind" enum:"WorkKind"`
 	ID        string         `json:"id"`
 	Name      string         `json:"name" doc:"Data that a user wrote."`
 	Type      string         `json:"type" doc:"Of a job or batch its model; of a workflow what it does."`

@@ -5,6 +5,7 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/chem"
 	"pleat/internal/component"
 	"pleat/internal/store/runs"
 )
@@ -42,12 +43,12 @@ const MaxComponentsRead = 100
 // ComponentCheck checks the components of a request. It reads each file once.
 type ComponentCheck struct {
 	resolver *Resolver
-	atoms    map[pleat.FileRef][]pleat.ComponentAtom
+	atoms    map[pleat.FileRef][]chem.Atom
 }
 
 // ComponentCheck returns a check of the components of one request.
 func (r *Resolver) ComponentCheck() *ComponentCheck {
-	return &ComponentCheck{resolver: r, atoms: map[pleat.FileRef][]pleat.ComponentAtom{}}
+	return &ComponentCheck{resolver: r, atoms: map[pleat.FileRef][]chem.Atom{}}
 }
 
 // Check reads the file of component i of a valid job and checks what the job does with its atoms. A component of a
@@ -77,7 +78,7 @@ func (k *ComponentCheck) Check(ctx context.Context, job *pleat.Job, i int) error
 // readComponent reads the atoms of a component's file.
 func (r *Resolver) readComponent(
 	ctx context.Context, owner pleat.ProjectID, c *pleat.Component, field string,
-) ([]pleat.ComponentAtom, error) {
+) ([]chem.Atom, error) {
 	file, err := r.componentFile(ctx, owner, c, field)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"pleat"
+	"pleat/internal/chem"
 )
 
 // predictRequest is one message predict and its result. A fold by a model for single chains has one per sequence.
@@ -205,7 +206,7 @@ func foldRequest(f *pleat.FoldInput, sequences []pleat.Sequence) *predictRequest
 // componentOf returns a component of a SMILES as a runner gets it.
 func componentOf(c *pleat.Component) componentInput {
 	out := componentInput{Code: c.Code}
-	var atoms []pleat.ComponentAtom
+	var atoms []chem.Atom
 	out.SMILES, atoms = c.Molecule()
 	for i := range atoms {
 		out.Atoms = append(out.Atoms, atoms[i].Name)

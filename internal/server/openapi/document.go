@@ -28,49 +28,6 @@ const responsePrefix = "#/components/responses/"
 // errorBody is the body of an error. The second form is for requests that accept it.
 var errorBody = Content{"application/json": schemaOf[api.Error], api.ProblemType: schemaOf[api.Problem]}
 
-// enumNames are the names of the enumerations, by their values in order. Each becomes one component, wherever it is
-// used.
-var enumNames = map[string]string{
-	"PENDING,INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED": "JobStatus",
-	"DRAFT,QUEUED,RUNNING,COMPLETED,FAILED,STOPPED":        "WorkflowStatus",
-	"QUEUED,RUNNING,COMPLETED,FAILED,STOPPED":              "TaskStatus",
-	"COMPLETED,FAILED,STOPPED":                             "FinalStatus",
-	"PENDING,RUNNING,SUCCEEDED,FAILED":                     "DeliveryStatus",
-	"SUCCEEDED,FAILED,PENDING":                             "RedeliveredStatus",
-	"running,done,failed,released,lost":                    "AttemptOutcome",
-	"protein,rna,dna,ligand":                               "EntityType",
-	"state,stage,log,artifact":                             "EventKind",
-	"fold,qna,md,design,compare":                           "ModelKind",
-	"api,draft":                                            "GraphMode",
-	"protein,rna,dna":                                      "PolymerType",
-	"job,library,pdb":                                      "ComparedKind",
-	"gained,lost":                                          "ContactChangeType",
-	"integer,number,boolean,string":                        "ParamType",
-	"fasta,alphafold-server,alphafold3,boltz":              "JobFileFormat",
-	"fasta,alphafold-server,alphafold3,boltz,protenix,openfold3,colabfold,proteinfold": "ImportFormat",
-	"plain,cloudevents":                            "PayloadFormat",
-	"list,matrix,ligands,variants,seeds":           "BatchKind",
-	"INITIALIZED,RUNNING,COMPLETED,FAILED,STOPPED": "BatchStatus",
-	"v1,v1a":                       "SignatureScheme",
-	"custom_http,qna,md":           "DestinationType",
-	"fold_job,workflow,batch,test": "DeliverySource",
-	"fold_job,workflow":            "EventSource",
-	"fold_job,workflow,batch":      "NotifiedSource",
-	"on_complete,on_failed":        "EventName",
-	"file,folder":                  "LibraryItemType",
-	"draft":                        "CreateMode",
-	"affinity":                     "LigandProperty",
-	"greedy,complete,none":         "Pairing",
-	"viewer,member,manager":        "ProjectRoleName",
-	"viewer,member":                "ServiceRole",
-
-	"live,draining,silent,stopped": "WorkerState",
-	"sqlite,postgres":              "DatabaseKind",
-	"PENDING,SENT,FAILED,SKIPPED":  "MailStatus",
-
-	"confirm,run_completed,run_failed,batch_ended,endpoint_disabled": "MailEvent",
-}
-
 // Operation is one method of one path, as the document describes it.
 type Operation struct {
 	ID       string // unique; generators name their functions after it
@@ -345,25 +302,23 @@ func paramSchema(p Param) *huma.Schema {
 // componentOf returns the name of the component that a schema refers to; empty if it is not a reference.
 func componentOf(s *huma.Schema) string { return strings.TrimPrefix(s.Ref, schemaPrefix) }
 
-// nameEnums makes a component of each enumeration, so that generators make one type of it.
+// nameEnums makes a component of each enumeration, so that generators make one type of it. A property has the name of
+// its enumeration in place of the values.
 func nameEnums(all map[string]*huma.Schema) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for field, p := range all[name].Properties {
 			if len(p.Enum) == 0 {
 				continue
 			}
-			values := make([]string, 0, len(p.Enum))
-			for _, v := range p.Enum {
-				values = append(values, fmt.Sprint(v))
-			}
-			enum, ok := enumNames[strings.Join(values, ",")]
-			if !ok {
-				return fmt.Errorf("%s.%s: the enumeration %v has no name", name, field, values)
+			enum := fmt.Sprint(p.Enum[0])
+			values := api.Enum(enum)
+			if len(p.Enum) > 1 || values == nil {
+				return fmt.Errorf("%s.%s: the enumeration %v has no name in package api", name, field, p.Enum)
 			}
 			if s, ok := all[enum]; ok && len(s.Enum) == 0 {
 				return fmt.Errorf("%s.%s: %s is the name of an enumeration and of an object", name, field, enum)
 			}
-			all[enum] = &huma.Schema{Type: p.Type, Enum: p.Enum}
+			all[enum] = enumSchema(p.Type, values)
 			all[name].Properties[field] = &huma.Schema{Ref: schemaPrefix + enum, Description: p.Description}
 			if p.Nullable {
 				orNull(all[name], field)
@@ -371,6 +326,15 @@ func nameEnums(all map[string]*huma.Schema) error {
 		}
 	}
 	return nil
+}
+
+// enumSchema returns the schema of an enumeration.
+func enumSchema(kind string, values []string) *huma.Schema {
+	s := &huma.Schema{Type: kind}
+	for _, v := range values {
+		s.Enum = append(s.Enum, v)
+	}
+	return s
 }
 
 // refine adds to the schemas what Go's types cannot say: which objects may be null, that an item has exactly one kind,

@@ -33,7 +33,7 @@ const timeStep = 0.01
 
 func main() {
 	seconds := flag.Float64("seconds", 3, "length of a measurement")
-	script := flag.String("openmm", "internal/calvados/testdata/openmm_system.py",
+	script := flag.String("openmm", "../../../internal/calvados/testdata/openmm_system.py",
 		"script that builds the system in OpenMM")
 	flag.Parse()
 	if err := run(os.Stdout, *seconds, *script); err != nil {

@@ -1,6 +1,6 @@
 // Command train fits the local model of the embedded folding engine and writes it to local.gz.
 //
-//	go run ./tools/mini/train -out internal/mini/local.gz CHAINS.txt.gz
+//	go -C tools/mini/train run . -out ../../../internal/mini/local.gz "$PWD/CHAINS.txt.gz"
 //
 // CHAINS holds known structures: a line ">id", the sequence, then per residue the coordinates of N, CA, C and the
 // side-chain centroid in Å. The same file gives the same bytes on one architecture, whatever the number of cores.

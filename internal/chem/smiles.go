@@ -1,8 +1,16 @@
-package pleat
+// Package chem reads the chemistry that a request spells out: the SMILES of a molecule, and its atoms with their names.
+//
+// It owns the grammar of SMILES, and which names and how many atoms a molecule may have. It is below the domain: it
+// must not know of jobs, models or errors with codes. Its errors are sentences without their subject, which a caller
+// puts before them.
+package chem
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"pleat/internal/words"
 )
 
 // elements are the symbols of the chemical elements.
@@ -17,30 +25,28 @@ var elements = func() map[string]bool {
 	return out
 }()
 
-// smiles is a SMILES of one molecule whose atoms have names.
-type smiles struct {
-	text  string // without the names
-	atoms []ComponentAtom
+// Molecule is what a SMILES says about one molecule.
+type Molecule struct {
+	SMILES string // without the names of the atoms
+	Atoms  []Atom // in the order of the SMILES, all of them with names
 }
 
-// parseSMILES reads a SMILES of one molecule, after which the names of the atoms may stand as in ChemAxon extended
+// ParseSMILES reads a SMILES of one molecule, after which the names of the atoms may stand as in ChemAxon extended
 // SMILES: CCO |$C1;C2;O1$|. An atom without a name is called by its element and its number among the atoms of that
 // element. It checks the grammar of OpenSMILES, not the chemistry. The error is a sentence without its subject.
-func parseSMILES(s string) (smiles, error) {
+func ParseSMILES(s string) (Molecule, error) {
 	text, names, extended := strings.Cut(strings.TrimSpace(s), " ")
 	p := smilesParser{text: text}
 	if err := p.run(); err != nil {
-		return smiles{}, err
+		return Molecule{}, err
 	}
-	out := smiles{text: text, atoms: p.atoms}
 	if extended {
-		names = strings.TrimSpace(names)
-		if err := readAtomNames(out.atoms, names); err != nil {
-			return smiles{}, err
+		if err := readAtomNames(p.atoms, strings.TrimSpace(names)); err != nil {
+			return Molecule{}, err
 		}
 	}
-	NameAtoms(out.atoms, true)
-	return out, nil
+	NameAtoms(p.atoms, true)
+	return Molecule{SMILES: text, Atoms: p.atoms}, nil
 }
 
 // CheckSMILES checks the grammar of a SMILES, which may be of several molecules, not the chemistry. It returns the
@@ -50,24 +56,19 @@ func CheckSMILES(s string) (heavy int, err error) {
 	if err := p.run(); err != nil {
 		return 0, err
 	}
-	for i := range p.atoms {
-		if p.atoms[i].heavy() {
-			heavy++
-		}
-	}
-	return heavy, nil
+	return CountHeavy(p.atoms), nil
 }
 
 // readAtomNames reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.
-func readAtomNames(atoms []ComponentAtom, s string) error {
+func readAtomNames(atoms []Atom, s string) error {
 	inner, ok := strings.CutPrefix(s, "|$")
 	inner, closed := strings.CutSuffix(inner, "$|")
 	if !ok || !closed || strings.ContainsAny(inner, "|$,") {
-		return Invalidf("has %q after the SMILES; names of atoms have the form |$C1;C2;O1$|", Clip(s))
+		return fmt.Errorf("has %q after the SMILES; names of atoms have the form |$C1;C2;O1$|", words.Clip(s))
 	}
 	labels := strings.Split(inner, ";")
 	if len(labels) != len(atoms) {
-		return Invalidf("names %d atoms between $ and $; the SMILES has %d", len(labels), len(atoms))
+		return fmt.Errorf("names %d atoms between $ and $; the SMILES has %d", len(labels), len(atoms))
 	}
 	for i, label := range labels {
 		atoms[i].Name = strings.TrimSpace(label)
@@ -80,7 +81,7 @@ type smilesParser struct {
 	text    string
 	several bool // molecules, joined by dots, may stand there
 	at      int
-	atoms   []ComponentAtom
+	atoms   []Atom
 	open    []int          // where the open branches begin
 	rings   map[string]int // where the open ring closures stand, by their number
 	bond    bool           // the last symbol is a bond or a dot, which an atom or a ring closure must follow
@@ -88,7 +89,7 @@ type smilesParser struct {
 
 // fault returns an error about the position that the parser has reached.
 func (p *smilesParser) fault(format string, args ...any) error {
-	return Invalidf("at position %d: %s", p.at+1, fmt.Sprintf(format, args...))
+	return fmt.Errorf("at position %d: %s", p.at+1, fmt.Sprintf(format, args...))
 }
 
 func (p *smilesParser) run() error {
@@ -100,9 +101,9 @@ func (p *smilesParser) run() error {
 	}
 	switch {
 	case len(p.atoms) == 0:
-		return Invalidf("has no atom")
+		return errors.New("has no atom")
 	case p.bond:
-		return Invalidf("ends with %q, after which an atom must follow", p.text[p.at-1:])
+		return fmt.Errorf("ends with %q, after which an atom must follow", p.text[p.at-1:])
 	case len(p.open) > 0:
 		p.at = p.open[len(p.open)-1]
 		return p.fault("the branch is not closed")
@@ -176,7 +177,7 @@ func (p *smilesParser) organic() error {
 
 // add adds an atom.
 func (p *smilesParser) add(element string) {
-	p.atoms = append(p.atoms, ComponentAtom{Element: element})
+	p.atoms = append(p.atoms, Atom{Element: element})
 	p.bond = false
 }
 
@@ -198,7 +199,7 @@ func (p *smilesParser) bracket() error {
 			return nil
 		}
 	}
-	return p.fault("%q is no atom", Clip(p.text[p.at:p.at+end+1]))
+	return p.fault("%q is no atom", words.Clip(p.text[p.at:p.at+end+1]))
 }
 
 // aromatic are the elements that may be written in small letters within brackets.
