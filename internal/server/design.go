@@ -172,7 +172,7 @@ func parseGraph(alias, text string) (*flow.Plan, *design.Graph, error) {
 // checkPlan checks that the caller may read what a plan is about, and that it is there. Of a design it returns the
 // spec, which is checked when it is the caller's turn to compute; nil for other kinds.
 func (s *Server) checkPlan(ctx context.Context, c *call, p *flow.Plan) (*submit.DesignSpec, error) {
-	if err := c.checkReadsSource(p); err != nil {
+	if err := s.submitter(ctx, c).CheckReadsSources(p); err != nil {
 		return nil, err
 	}
 	if err := s.resolver.CheckSource(ctx, c.in.Project, p); err != nil || p.Design == nil {
@@ -215,7 +215,7 @@ func (s *Server) newDesign(
 	stored := false
 	defer func() {
 		if !stored {
-			s.removeBlobs(ctx, out.Fresh...)
+			s.resolver.RemoveBlobs(ctx, out.Fresh...)
 		}
 	}()
 	main, refs := p.Design.Spec, p.Design.Files
@@ -238,7 +238,7 @@ func (s *Server) newDesign(
 				if !f.Main {
 					text = spec.Fetched
 				}
-				f.Key = newLibraryKey(item.ID)
+				f.Key = submit.NewLibraryKey(item.ID)
 				if _, err := s.blobs.Put(ctx, f.Key, bytes.NewReader(text)); err != nil {
 					return nil, nil, storageError(err)
 				}

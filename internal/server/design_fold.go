@@ -14,10 +14,10 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/compare"
 	"pleat/internal/flow"
+	"pleat/internal/server/wire"
 	"pleat/internal/store/runs"
 	"pleat/internal/structure"
 	"pleat/internal/submit"
-	"pleat/internal/tracing"
 	"pleat/internal/words"
 )
 
@@ -202,35 +202,13 @@ func (s *Server) designJob(
 	if job.Sequences, err = designSequences(st, q.result.Chains); err != nil {
 		return nil, err
 	}
-	p, err := s.prepare(ctx, c.in, &job)
+	r := submit.FoldRequest{Complex: len(job.Sequences) > 1}
+	r.Job, r.DecodeErr = wire.ToJob(&job)
+	f, err := s.resolver.Fold(ctx, s.submitter(ctx, c), r)
 	if err != nil {
 		return nil, err
 	}
-	if len(job.Sequences) > 1 && !p.model.Has(pleat.FeatureComplex) {
-		return nil, s.needsComplexes(ctx, p.model.Name)
-	}
-	spec := submit.JobRun(&p.job, p.model)
-	spec.Request, spec.Trace = c.id, tracing.Text(ctx)
-	return &runs.DesignJob{Design: id, Rank: d.Rank(), Job: runs.NewJob{Job: p.job, Run: spec, Subs: p.subs}}, nil
-}
-
-// needsComplexes is the error for a model that folds chains apart; it names those that fold complexes.
-func (s *Server) needsComplexes(ctx context.Context, name string) error {
-	models, err := s.resolver.Models(ctx)
-	if err != nil {
-		return err
-	}
-	can := []string{}
-	for i := range models {
-		if models[i].Kind == pleat.TaskFold && models[i].Has(pleat.FeatureComplex) {
-			can = append(can, models[i].Name)
-		}
-	}
-	have := "none that folds complexes is running here"
-	if len(can) > 0 {
-		have = "these fold complexes: " + pleat.ListNames(can, 20)
-	}
-	return pleat.InvalidField("params.modelName", " is %s, which folds chains apart; %s", name, have)
+	return &runs.DesignJob{Design: id, Rank: d.Rank(), Job: runs.NewJob{Job: f.Job, Run: f.Run, Subs: f.Subs}}, nil
 }
 
 // readArtifact reads a structure among the files of a run.

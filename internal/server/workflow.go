@@ -112,7 +112,7 @@ func (s *Server) startWorkflow(
 	}
 	w, replayed, err := s.store.Runs.CreateWorkflowOnce(ctx, n)
 	if (err != nil || replayed) && n.Design != nil {
-		s.removeBlobs(ctx, n.Design.Fresh...)
+		s.resolver.RemoveBlobs(ctx, n.Design.Fresh...)
 	}
 	if err != nil {
 		return "", s.withReset(ctx, c, err)
@@ -327,7 +327,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := c.checkReadsSource(&p); err != nil {
+	if err := s.submitter(ctx, c).CheckReadsSources(&p); err != nil {
 		return api.Workflow{}, err
 	}
 	quoted, err := api.Encode(*in.Question)
