@@ -289,7 +289,7 @@ func (s *Server) addDesign(ctx context.Context, v *visibleWorkflow, out *api.Wor
 	if out.Graph.Nodes, out.Graph.Edges, err = graphOf(d.Graph); err != nil {
 		return err
 	}
-	out.Folds, err = s.designFolds(ctx, &v.WorkflowView)
+	out.Folds, err = s.designFolds(ctx, v.Workflow.ID)
 	return err
 }
 

@@ -3,16 +3,13 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
-	"pleat/internal/compare"
 	"pleat/internal/flow"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/runs"
@@ -20,9 +17,6 @@ import (
 	"pleat/internal/submit"
 	"pleat/internal/words"
 )
-
-// maxMeasured is how many folds one call measures.
-const maxMeasured = 4
 
 // maxFolded is how many designs one call may fold.
 const maxFolded = 20
@@ -273,15 +267,13 @@ func nucleic(c *structure.Chain) api.SequenceItem {
 	return api.SequenceItem{DNASequence: in}
 }
 
-// designFolds returns the folds of the designs of a workflow, for its owner. It measures those that have ended since
-// the last call.
-func (s *Server) designFolds(ctx context.Context, v *runs.WorkflowView) ([]api.DesignFold, error) {
-	list, err := s.store.Runs.DesignFolds(ctx, v.Workflow.ID)
-	if err != nil || len(list) == 0 {
+// designFolds returns the folds of the designs of a workflow, for its owner.
+func (s *Server) designFolds(ctx context.Context, id pleat.WorkflowID) ([]api.DesignFold, error) {
+	list, err := s.store.Runs.DesignFolds(ctx, id)
+	if err != nil {
 		return nil, err
 	}
 	var out []api.DesignFold
-	measured := 0
 	for i := range list {
 		f := &list[i]
 		row := api.DesignFold{
@@ -293,65 +285,9 @@ func (s *Server) designFolds(ctx context.Context, v *runs.WorkflowView) ([]api.D
 		}
 		if f.Result != nil && len(f.Result.Predictions) == 1 {
 			p := &f.Result.Predictions[0]
-			row.MeanPLDDT, row.PTM, row.IPTM = p.MeanPLDDT, p.PTM, p.IPTM
-			if !f.Measured && measured == maxMeasured {
-				out = append(out, row)
-				continue // by the next call
-			}
-			if !f.Measured {
-				measured++
-				if err := s.measureFold(ctx, v, f); err != nil {
-					return nil, err
-				}
-			}
-			if f.BinderRMSD >= 0 {
-				row.BinderRMSD = &f.BinderRMSD
-			}
+			row.MeanPLDDT, row.PTM, row.IPTM, row.BinderRMSD = p.MeanPLDDT, p.PTM, p.IPTM, f.BinderRMSD
 		}
 		out = append(out, row)
 	}
 	return out, nil
-}
-
-// measureFold measures and records how far the binder of a fold is from that of the design, in Å over the backbone,
-// with the targets superposed, or the binders where there is no target. It is below 0 if it cannot be measured.
-func (s *Server) measureFold(ctx context.Context, v *runs.WorkflowView, f *runs.DesignFold) error {
-	f.BinderRMSD = -1
-	made, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(f.Rank, f.Design))
-	if err != nil {
-		return s.unmeasured(ctx, f, err)
-	}
-	view, err := s.store.Runs.View(ctx, f.Job)
-	if err != nil {
-		return err
-	}
-	file, err := submit.StructureOf(&view, "")
-	if err != nil {
-		return s.store.Runs.MeasureFold(ctx, f)
-	}
-	folded, err := s.readArtifact(ctx, view.Artifacts, file.Name)
-	if err != nil {
-		return s.unmeasured(ctx, f, err)
-	}
-	result, err := flow.ReadDesignResult(v.Run.Result.Row)
-	if err != nil {
-		return err
-	}
-	if rmsd, ok := compare.BinderRMSD(made, folded, func(chain string) bool {
-		return isDesigned(result.Chains, chain)
-	}); ok && !math.IsNaN(rmsd) {
-		f.BinderRMSD = math.Round(rmsd*1000) / 1000
-	}
-	return s.store.Runs.MeasureFold(ctx, f)
-}
-
-// unmeasured records that a fold cannot be measured, if err will be the same the next time. Else it records nothing,
-// and the next call tries again.
-func (s *Server) unmeasured(ctx context.Context, f *runs.DesignFold, err error) error {
-	var parse *structure.ParseError
-	if pleat.CodeOf(err) == pleat.CodeConflict || errors.As(err, &parse) {
-		return s.store.Runs.MeasureFold(ctx, f)
-	}
-	s.log.Warn("the fold of a design was not measured", "job", f.Job, "error", err)
-	return nil
 }
