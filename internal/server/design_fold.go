@@ -1,25 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/blob"
-	"pleat/internal/flow"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/runs"
-	"pleat/internal/structure"
 	"pleat/internal/submit"
-	"pleat/internal/words"
 )
-
-// maxFolded is how many designs one call may fold.
-const maxFolded = 20
 
 // foldDesigns is POST /v1/workflows/design/{id}/fold, for the owner of a design: it creates a fold job for each of some
 // designs of the final set, or none. 400: the model folds no complexes, or a field is wrong; 409: the design is not
@@ -32,15 +21,15 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 	}
 	made, err := s.foldedBefore(ctx, c, q.key, q.digest)
 	if err == nil && made == nil {
-		made, err = s.foldChosen(ctx, c, q)
+		made, err = s.foldChosen(ctx, c, in.Name, q)
 	}
 	if err != nil {
 		return out, err
 	}
 	for i, m := range made {
 		out.Data = append(out.Data, api.FoldedDesign{
-			DesignID:  q.chosen[i].Text("id"),
-			FinalRank: q.chosen[i].Rank(),
+			DesignID:  q.chosen.Rows[i].Text("id"),
+			FinalRank: q.chosen.Rows[i].Rank(),
 			JobID:     string(m.Job),
 			JobRunID:  string(m.Run),
 			JobName:   m.Name,
@@ -51,27 +40,22 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 		return out, err
 	}
 	quotaHeaders(c.w.Header(), u.Jobs)
-	out.Notes = q.notes()
+	out.Notes = q.chosen.Notes(q.params.ModelName)
 	return out, nil
 }
 
 // foldRequest is a request to fold designs, read as far as it does not depend on the models that run.
 type foldRequest struct {
-	*api.FoldDesigns
-	workflow    runs.WorkflowView
-	result      *flow.DesignResult
-	chosen      []flow.DesignRow
+	chosen      *submit.ChosenDesigns
 	params      *api.Params
 	key, digest string // of idempotency
 }
 
 // readFoldRequest reads a request to fold designs.
 func (s *Server) readFoldRequest(ctx context.Context, c *call, in *api.FoldDesigns) (*foldRequest, error) {
-	q := &foldRequest{FoldDesigns: in, params: new(api.Params)}
-	var err error
-	q.workflow, err = s.ownWorkflow(ctx, c, c.r.PathValue("id"))
-	w := &q.workflow.Workflow
-	if err == nil && w.Kind != pleat.TaskDesign {
+	q := &foldRequest{params: new(api.Params)}
+	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
+	if err == nil && v.Workflow.Kind != pleat.TaskDesign {
 		err = pleat.ErrWorkflowNotFound
 	}
 	if err != nil {
@@ -80,37 +64,16 @@ func (s *Server) readFoldRequest(ctx context.Context, c *call, in *api.FoldDesig
 	if q.key, err = idempotencyKey(c.r); err != nil {
 		return nil, err
 	}
-	if q.digest, err = digestOf(in, string(w.ID)); err != nil {
+	if q.digest, err = digestOf(in, string(v.Workflow.ID)); err != nil {
 		return nil, err
 	}
-	if w.State != pleat.StateCompleted || q.workflow.Run.Result == nil {
-		return nil, pleat.Errorf(pleat.CodeConflict, "the design is %s; its designs can be folded once it is COMPLETED",
-			w.State)
-	}
-	if q.result, err = flow.ReadDesignResult(q.workflow.Run.Result.Row); err != nil {
-		return nil, err
-	}
-	if q.chosen, err = chooseDesigns(in, q.result.Designs); err != nil {
+	if q.chosen, err = submit.ChooseDesigns(&v, in.Top, in.Designs); err != nil {
 		return nil, err
 	}
 	if len(in.Params) == 0 {
 		return nil, pleat.InvalidField("params", " is required; it must hold modelName")
 	}
 	return q, api.DecodeAs("params", in.Params, q.params)
-}
-
-// notes are sentences about the request.
-func (q *foldRequest) notes() []string {
-	out := []string{}
-	if q.Top != nil && *q.Top > len(q.chosen) {
-		out = append(out, fmt.Sprintf("The final set has fewer designs than top: %d of %d are folded.",
-			len(q.chosen), *q.Top))
-	}
-	if q.workflow.Run.Model == "boltzgen" && strings.HasPrefix(q.params.ModelName, "boltz") {
-		out = append(out, "Boltz-2 is kin of the network that ranked the designs, so that it is less of a second "+
-			"opinion than another model.")
-	}
-	return out
 }
 
 // foldedBefore returns what an earlier call with an idempotency key has made; nil: there was none. It comes before what
@@ -123,148 +86,22 @@ func (s *Server) foldedBefore(ctx context.Context, c *call, key, digest string) 
 }
 
 // foldChosen creates the jobs.
-func (s *Server) foldChosen(ctx context.Context, c *call, q *foldRequest) ([]runs.Created, error) {
-	n := runs.DesignFolds{
-		By: c.cred.Credential, Creator: c.in.User, Owner: c.in.Project, Workflow: q.workflow.Workflow.ID,
-		Key: q.key, Digest: q.digest,
+func (s *Server) foldChosen(ctx context.Context, c *call, name string, q *foldRequest) ([]runs.Created, error) {
+	n, err := s.resolver.FoldDesigns(ctx, s.submitter(ctx, c), q.chosen, name, wire.ToParams(q.params))
+	if err != nil {
+		return nil, err
 	}
-	for _, d := range q.chosen {
-		job, err := s.designJob(ctx, c, q, d)
-		if err != nil {
-			return nil, err
-		}
-		n.Jobs = append(n.Jobs, *job)
-	}
+	n.By, n.Key, n.Digest = c.cred.Credential, q.key, q.digest
 	made, replayed, err := s.store.Runs.FoldDesigns(ctx, n)
 	if err != nil {
 		return nil, s.withQuota(ctx, c, err)
 	}
-	if !replayed {
-		s.meters.created.WithLabelValues(n.Jobs[0].Job.Run.Model).Add(float64(len(made)))
+	for i := range n.Jobs {
+		if !replayed {
+			s.meters.created.WithLabelValues(n.Jobs[i].Job.Run.Model).Inc()
+		}
 	}
 	return made, nil
-}
-
-// chooseDesigns returns the rows of the designs that a request names.
-func chooseDesigns(in *api.FoldDesigns, set []flow.DesignRow) ([]flow.DesignRow, error) {
-	switch {
-	case in.Top != nil && in.Designs != nil:
-		return nil, pleat.InvalidField("top", " is not taken beside designs; one of them says which designs are folded")
-	case in.Top == nil && in.Designs == nil:
-		return nil, pleat.InvalidField("top", " or designs is required; it says which designs are folded")
-	case in.Top != nil:
-		if *in.Top < 1 || *in.Top > maxFolded {
-			return nil, pleat.InvalidField("top", " is %d; it must be from 1 to %d", *in.Top, maxFolded)
-		}
-		return set[:min(*in.Top, len(set))], nil
-	case len(in.Designs) < 1 || len(in.Designs) > maxFolded:
-		return nil, pleat.InvalidField("designs", " has %d ids; it must have 1 to %d", len(in.Designs), maxFolded)
-	}
-	var out []flow.DesignRow
-	for i, id := range in.Designs {
-		field := fmt.Sprintf("designs[%d]", i)
-		at := slices.IndexFunc(set, func(d flow.DesignRow) bool { return d.Text("id") == id })
-		if at < 0 {
-			var names []string
-			for _, d := range set {
-				names = append(names, d.Text("id"))
-			}
-			return nil, pleat.InvalidField(field, " is %q; the final set has %s", pleat.Clip(id),
-				pleat.ListNames(names, 20))
-		}
-		if slices.Contains(in.Designs[:i], id) {
-			return nil, pleat.InvalidField(field, " is %q, which is named before", pleat.Clip(id))
-		}
-		out = append(out, set[at])
-	}
-	return out, nil
-}
-
-// designJob returns the job that folds a design: the chains of the binder first, then those of the target.
-func (s *Server) designJob(
-	ctx context.Context, c *call, q *foldRequest, d flow.DesignRow,
-) (*runs.DesignJob, error) {
-	id := d.Text("id")
-	st, err := s.readArtifact(ctx, q.workflow.Artifacts, pleat.DesignFileName(d.Rank(), id))
-	if err != nil {
-		return nil, err
-	}
-	job := api.CreateJob{
-		Name:   words.Shorten(cmp.Or(q.Name, q.workflow.Workflow.Name)+", "+id, pleat.MaxName),
-		Params: q.params,
-	}
-	if job.Sequences, err = designSequences(st, q.result.Chains); err != nil {
-		return nil, err
-	}
-	r := submit.FoldRequest{Complex: len(job.Sequences) > 1}
-	r.Job, r.DecodeErr = wire.ToJob(&job)
-	f, err := s.resolver.Fold(ctx, s.submitter(ctx, c), r)
-	if err != nil {
-		return nil, err
-	}
-	return &runs.DesignJob{Design: id, Rank: d.Rank(), Job: runs.NewJob{Job: f.Job, Run: f.Run, Subs: f.Subs}}, nil
-}
-
-// readArtifact reads a structure among the files of a run.
-func (s *Server) readArtifact(ctx context.Context, files []pleat.Artifact, name string) (*structure.Structure, error) {
-	i := slices.IndexFunc(files, func(a pleat.Artifact) bool { return a.Name == name })
-	if i < 0 {
-		return nil, pleat.Errorf(pleat.CodeConflict, "the run has no file %s", name)
-	}
-	in, _, err := s.blobs.Open(ctx, files[i].Key)
-	if err != nil {
-		return nil, storageError(err)
-	}
-	defer in.Close()
-	return structure.ReadWhole(blob.ContextReader(ctx, in), directLimits)
-}
-
-// designSequences returns the chains of a design as sequences of a job, the designed ones first. An error has
-// CodeInvalid: a chain is none that a job can have.
-func designSequences(st *structure.Structure, chains []pleat.DesignChain) ([]api.SequenceItem, error) {
-	var out []api.SequenceItem
-	order := slices.Clone(st.Chains)
-	slices.SortStableFunc(order, func(a, b structure.Chain) int {
-		switch x, y := isDesigned(chains, a.ID), isDesigned(chains, b.ID); {
-		case x == y:
-			return 0
-		case x:
-			return -1
-		}
-		return 1
-	})
-	for i := range order {
-		c := &order[i]
-		switch {
-		case c.Kind == structure.Protein:
-			in := &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}
-			out = append(out, api.SequenceItem{ProteinChain: in})
-		case c.Kind.Polymer():
-			out = append(out, nucleic(c))
-		case c.Kind != structure.Water && len(c.Residues) == 1:
-			ligand := &api.LigandSequence{Sequence: c.Residues[0].Comp, IsCCD: true, ChainID: c.ID}
-			k := slices.IndexFunc(chains, func(d pleat.DesignChain) bool { return d.Name == c.ID })
-			if k >= 0 && chains[k].SMILES != "" {
-				ligand.Sequence, ligand.IsCCD = chains[k].SMILES, false
-			}
-			out = append(out, api.SequenceItem{LigandSequence: ligand})
-		}
-	}
-	return out, nil
-}
-
-// isDesigned reports whether some residues of a chain are designed.
-func isDesigned(chains []pleat.DesignChain, name string) bool {
-	return slices.ContainsFunc(chains, func(c pleat.DesignChain) bool { return c.Name == name && c.Designed })
-}
-
-// nucleic returns a chain of RNA or DNA as an item of a job.
-func nucleic(c *structure.Chain) api.SequenceItem {
-	in := &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}
-	if c.Kind == structure.RNA {
-		return api.SequenceItem{RNASequence: in}
-	}
-	return api.SequenceItem{DNASequence: in}
 }
 
 // designFolds returns the folds of the designs of a workflow, for its owner.

@@ -274,6 +274,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Ring:         s.ring,
 		Log:          s.log,
 		FetchPDB:     cfg.ArchiveURLs.PDB != "",
+		Archive:      cfg.ArchiveURLs,
 		FetchUniProt: cfg.ArchiveURLs.UniProt != "",
 		MaxTime:      cfg.MaxTime,
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"pleat/internal/archive"
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/store/batches"
@@ -35,7 +36,8 @@ type Resolver struct {
 	// FetchPDB is whether workflows and templates may name an entry of the Protein Data Bank. For workers it is set:
 	// whoever fetches knows whether it may.
 	FetchPDB     bool
-	FetchUniProt bool // whether workflows may name a UniProt accession
+	Archive      archive.URLs // of the Protein Data Bank, for the targets of designs
+	FetchUniProt bool         // whether workflows may name a UniProt accession
 
 	MaxTime time.Duration // that a run of a workflow may be expected to take; 0: no limit
 
