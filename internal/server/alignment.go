@@ -11,6 +11,7 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
+	"pleat/internal/submit"
 )
 
 // createAlignment is POST /v1/alignments, for any user: it queues a search for alignments of proteins, as a workflow of
@@ -38,7 +39,9 @@ func (s *Server) createAlignment(ctx context.Context, c *call, in *api.CreateAli
 	if err != nil {
 		return api.Alignment{}, err
 	}
-	id, err := s.startWorkflow(ctx, c, &p, workflowRequest{name: in.Name, input: raw})
+	id, err := s.startWorkflow(ctx, c, workflowRequest{
+		WorkflowRequest: submit.WorkflowRequest{Plan: &p, Name: in.Name, Input: raw},
+	})
 	if err != nil {
 		return api.Alignment{}, err
 	}

@@ -6,11 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"pleat"
-	"pleat/internal/flow"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/people"
@@ -193,24 +191,6 @@ func (s *Server) authorize(ctx context.Context, c *call, rt route) error {
 // missingScope refuses a call of a key that lacks the scope of the route.
 func missingScope(rt route) error {
 	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s", rt.action(), rt.scope)
-}
-
-// checkReads refuses to a key without the scope read what would tell it what the user has stored: the result can be
-// public, or be sent to an address in the request. What says what the key may not do.
-func (c *call) checkReads(what string) error {
-	if c.who.Scopes.Has(pleat.ScopeRead) {
-		return nil
-	}
-	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s too", what, pleat.ScopeRead)
-}
-
-// checkReadsSource is checkReads for work on the sources of a workflow. Those that are not stored need no scope.
-func (c *call) checkReadsSource(p *flow.Plan) error {
-	ownSpec := p.Design != nil && p.Design.Task == nil
-	if !ownSpec && !slices.ContainsFunc(p.Sources(), flow.StructureSource.Stored) {
-		return nil
-	}
-	return c.checkReads("start a workflow about a fold or a file")
 }
 
 // actor returns who makes the changes of a call, for the audit log.

@@ -1,38 +1,23 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"iter"
 	"time"
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/batch"
 	"pleat/internal/server/openapi"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/batches"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/submit"
-	"pleat/internal/tracing"
 )
 
 const (
 	// maxBatchBody bounds the body of a batch, in bytes.
-	maxBatchBody = 64 << 20
-	// maxBatchLetters bounds the sequences of all rows of a batch, copies counted: each row is stored whole, and a
-	// short request can describe many long ones.
-	maxBatchLetters = 100_000_000
-	// modificationLetters is what a modification counts as, since a row has its own copy of each.
-	modificationLetters = 50
-	// maxBatchInput bounds the inputs of the different rows of a batch, in bytes of JSON: constraints, modifications
-	// and names are stored with each row, too.
-	maxBatchInput = 200_000_000
+	maxBatchBody = submit.MaxBatchText
 	// batchTime bounds the creation and the check of a batch.
 	batchTime = 5 * time.Minute
 )
@@ -105,34 +90,29 @@ func (s *Server) createBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	p, err := s.prepareBatch(ctx, c, in)
+	b, err := s.resolver.Batch(ctx, s.submitter(ctx, c), batchRequest(c, in))
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	if err := p.check(ctx); err != nil {
-		return api.CreatedBatch{}, err
-	}
-	if err := s.checkRowReferences(ctx, c, p); err != nil {
-		return api.CreatedBatch{}, err
-	}
-	made, err := s.store.Batches.CreateBatch(ctx, batches.NewBatch{
-		By: c.cred.Credential,
-		Batch: pleat.Batch{
-			Owner: c.in.Project, Creator: c.who.User, Name: in.Name, Kind: p.spec.Kind, Model: p.model.Name,
-			Public: in.IsPublic,
-			Rows:   p.spec.Count(),
-		},
-		Rows:    p.rows(ctx, bypassesCache(c.r)),
-		EachRow: p.hooks.EachRow,
-		Key:     key,
-		Digest:  digest,
-		Subs:    p.hooks.Subscriptions,
-		Request: c.id,
-		Trace:   tracing.Text(ctx),
-	})
+	b.By, b.Key, b.Digest = c.cred.Credential, key, digest
+	made, err := s.store.Batches.CreateBatch(ctx, b.NewBatch)
 	out := wire.CreatedBatch(made)
-	out.Notes = append(out.Notes, p.notes...)
+	out.Notes = append(out.Notes, b.Notes...)
 	return out, s.withRowQuota(ctx, c, err)
+}
+
+// batchRequest decodes a request for a batch.
+func batchRequest(c *call, in *api.CreateBatch) submit.BatchRequest {
+	spec, err := wire.ToBatch(in)
+	return submit.BatchRequest{
+		Spec:      spec,
+		DecodeErr: err,
+		Content:   wire.ToContent(in.Content, in.Format, in.Files),
+		HasJobs:   in.Jobs != nil,
+		Webhooks:  in.Webhooks,
+		Public:    in.IsPublic,
+		Fresh:     bypassesCache(c.r),
+	}
 }
 
 // withRowQuota sets Retry-After if err says that the quota of rows is used up, and returns err.
@@ -146,206 +126,6 @@ func (s *Server) withRowQuota(ctx context.Context, c *call, err error) error {
 	}
 	retryAfter(c.w.Header(), u.BatchRows.Reset.Sub(s.clock()))
 	return err
-}
-
-// preparedBatch is a batch whose kind has been checked, but not its rows.
-type preparedBatch struct {
-	spec  batch.Spec
-	model pleat.Model
-	hooks submit.BatchWebhooks
-	sum   batchSum
-	given referencedAlignments // the alignments that rows name
-	// templates are the different ones that rows name.
-	templates []referencedTemplate
-	// components are rows that name files of components, one for each set of them.
-	components []batch.Row
-	notes      []string // on the file of another program that the rows were read from, and on the model
-	// digests identify what each row computes, once check has accepted all.
-	digests [][32]byte
-}
-
-// batchSum is what the rows of a batch come to.
-type batchSum struct {
-	rows, jobs, largest int
-	bytes               int // of the inputs of the different rows
-	tokens              int64
-	seconds             float64
-	proteins            map[[32]byte]struct{} // that need an alignment
-}
-
-// prepareBatch converts a request to a batch and checks it but for its rows. An error of the request is pleat.Errors.
-func (s *Server) prepareBatch(ctx context.Context, c *call, in *api.CreateBatch) (*preparedBatch, error) {
-	var faults pleat.Errors
-	var p preparedBatch
-	var err error
-	p.spec, err = wire.ToBatch(in)
-	if err := faults.Add(err); err != nil {
-		return nil, err
-	}
-	if err := faults.Add(s.readContent(ctx, c, in, &p)); err != nil {
-		return nil, err
-	}
-	if len(faults) == 0 {
-		if err := faults.Add(p.spec.Check()); err != nil {
-			return nil, err
-		}
-	}
-	p.hooks, err = s.resolver.BatchWebhooks(ctx, c.in.Project, in.Webhooks)
-	if err := faults.Add(err); err != nil {
-		return nil, err
-	}
-	p.model, err = s.model(ctx, in.Params)
-	if err := faults.Add(err); err != nil {
-		return nil, err
-	}
-	return &p, faults.Err()
-}
-
-// check validates all rows and adds them up. Of the faults, the first are in the error, a pleat.Errors.
-func (p *preparedBatch) check(ctx context.Context) error {
-	if err := p.checkLetters(ctx); err != nil {
-		return err
-	}
-	var faults pleat.Errors
-	repeated, apart := 0, false
-	p.sum = batchSum{proteins: map[[32]byte]struct{}{}}
-	p.given = referencedAlignments{fields: map[referencedAlignment]string{}, made: map[pleat.WorkflowID]batch.Row{}}
-	seen := map[[32]byte]struct{}{}
-	for row := range p.spec.Rows() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := row.Relocate(p.validate(&row)); err != nil {
-			if len(faults) > 0 && err.Error() == faults[len(faults)-1].Error() {
-				repeated++ // a fault of what all rows share
-			} else if err := faults.Add(err); err != nil {
-				return err
-			}
-			if len(faults)+repeated >= pleat.MaxErrors {
-				return faults
-			}
-			continue
-		}
-		if err := cmp.Or(p.addAlignments(&row), p.addTemplates(&row), p.addComponents(&row)); err != nil {
-			_ = faults.Add(err) // a fault of the request
-			return faults
-		}
-		if row.Job.Apart(p.model) && !apart {
-			apart = true
-			p.notes = append(p.notes, apartNote(p.model))
-		}
-		p.sum.rows++
-		p.sum.tokens += int64(row.Job.Tokens())
-		d, size := rowDigest(&row.Job)
-		p.digests = append(p.digests, d)
-		if _, twice := seen[d]; twice {
-			continue
-		}
-		seen[d] = struct{}{}
-		if p.sum.bytes += size; p.sum.bytes > maxBatchInput {
-			_ = faults.Add(pleat.InvalidField(row.Path,
-				": the different rows up to this one have inputs of more than %d "+
-					"bytes; split the batch", maxBatchInput)) // a fault of the request
-			return faults
-		}
-		p.sum.jobs++
-		p.sum.largest = max(p.sum.largest, row.Job.Largest(p.model))
-		p.sum.seconds += row.Job.Seconds(p.model)
-		if p.model.AlignmentUse(row.Job.Params, row.Job.Sequences) == pleat.SearchedAlignments {
-			for i := range row.Job.Sequences {
-				if q := &row.Job.Sequences[i]; q.Kind == pleat.Protein && q.MSA == (pleat.FileRef{}) {
-					p.sum.proteins[sha256.Sum256([]byte(q.Text))] = struct{}{}
-				}
-			}
-		}
-	}
-	return faults.Err()
-}
-
-// hashes returns the SHA-256, in hex, of the proteins that need an alignment.
-func (m *batchSum) hashes() []string {
-	out := make([]string, 0, len(m.proteins))
-	for sum := range m.proteins {
-		out = append(out, hex.EncodeToString(sum[:]))
-	}
-	return out
-}
-
-// checkLetters refuses a batch whose rows are too long together, before any of them is checked.
-func (p *preparedBatch) checkLetters(ctx context.Context) error {
-	total := 0
-	for row := range p.spec.Rows() {
-		for i := range row.Job.Sequences {
-			q := &row.Job.Sequences[i]
-			size := len(q.Text) + modificationLetters*len(q.Modifications)
-			total += size * min(max(q.Count, 1), pleat.MaxChains)
-		}
-		if total > maxBatchLetters {
-			return pleat.Errors{pleat.InvalidField(row.Path, ": the rows up to this one have more than %d letters of "+
-				"sequences, copies counted; split the batch", maxBatchLetters)}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// validate checks a row and completes its job.
-func (p *preparedBatch) validate(row *batch.Row) error {
-	if name := row.Job.Params.Model; name != "" && name != p.model.Name {
-		return pleat.InvalidField("params.modelName", " is %q; all rows of a batch have one model, here %q",
-			pleat.Clip(name), p.model.Name)
-	}
-	row.Job.Params.Model = p.model.Name
-	if len(row.Job.Constraints.Webhooks) > 0 {
-		return pleat.InvalidField("constraints.webhooks", " is not for the rows of a batch; webhooks with rows: true "+
-			"gives each row an event")
-	}
-	return row.Job.Validate(p.model)
-}
-
-// rowDigest identifies what a row computes, without its name. Size is that of its input, in bytes of JSON.
-func rowDigest(j *pleat.Job) (digest [32]byte, size int) {
-	b, err := json.Marshal(struct {
-		Sequences   []pleat.Sequence
-		Params      pleat.Params
-		Constraints pleat.Constraints
-	}{j.Sequences, j.Params, j.Constraints})
-	if err != nil {
-		panic("server: digest of a row: " + err.Error()) // our own types: cannot fail but by a bug
-	}
-	return sha256.Sum256(b), len(b) + len(j.Name)
-}
-
-// rows yields the rows for the store, after check has accepted them. Fresh rows are computed even if there is a cached
-// result.
-func (p *preparedBatch) rows(ctx context.Context, fresh bool) iter.Seq2[batches.NewRow, error] {
-	return func(yield func(batches.NewRow, error) bool) {
-		for row := range p.spec.Rows() {
-			err := cmp.Or(ctx.Err(), p.validate(&row))
-			if !yield(newRow(row.CustomID, &row.Job, p.model, fresh, p.digests[row.Number-1]), err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// newRow returns a validated job as a row of a batch.
-func newRow(customID string, job *pleat.Job, m pleat.Model, fresh bool, digest [32]byte) batches.NewRow {
-	spec := submit.JobRun(job, m)
-	spec.Fresh = fresh
-	return batches.NewRow{
-		CustomID: customID,
-		Digest:   digest,
-		Input: batches.RowInput{
-			Name:        job.Name,
-			Sequences:   job.Sequences,
-			Constraints: job.Constraints,
-			Complex:     job.Complex,
-			Run:         spec,
-		},
-	}
 }
 
 // validateBatch is POST /v1/batches/validate, for any user: it makes all checks of createBatch, creates nothing, and
@@ -365,17 +145,15 @@ func (s *Server) validateBatch(
 	used := usage.BatchRows
 	out.QuotaRemaining = max(0, used.Limit-used.Used)
 	if err = unfit; err == nil {
-		var p *preparedBatch
-		if p, err = s.prepareBatch(ctx, c, in); err == nil {
-			if err = p.check(ctx); err == nil {
-				err = s.checkRowReferences(ctx, c, p)
-			}
-			out.Notes = append(out.Notes, p.notes...)
-			out.ModelName, out.Rows, out.Jobs = p.model.Name, p.sum.rows, p.sum.jobs
-			out.Tokens, out.LargestTokens, out.Seconds = p.sum.tokens, p.sum.largest, p.sum.seconds
-			out.Alignments = len(p.sum.proteins)
+		var b *submit.NewBatch
+		if b, err = s.resolver.Batch(ctx, s.submitter(ctx, c), batchRequest(c, in)); b != nil {
+			out.Notes = append(out.Notes, b.Notes...)
+			out.ModelName, out.Rows, out.Jobs = b.Batch.Model, b.Sum.Rows, b.Sum.Jobs
+			out.Tokens, out.LargestTokens, out.Seconds = b.Sum.Tokens, b.Sum.Largest, b.Sum.Seconds
+			proteins := b.Sum.Proteins()
+			out.Alignments = len(proteins)
 			if err == nil {
-				out.AlignmentsAtHand, err = s.store.Runs.CountAlignments(ctx, c.in.Project, p.sum.hashes())
+				out.AlignmentsAtHand, err = s.store.Runs.CountAlignments(ctx, c.in.Project, proteins)
 			}
 		}
 		if err != nil && pleat.CodeOf(err) != pleat.CodeInvalid {

@@ -17,6 +17,7 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/report"
 	"pleat/internal/structure"
+	"pleat/internal/submit"
 	"pleat/internal/words"
 )
 
@@ -25,7 +26,7 @@ const (
 	// all, and maxDirectBytes how large each file may be. More is a task of a worker: POST /v1/compare.
 	maxDirect         = 4
 	maxDirectResidues = 4000
-	maxDirectBytes    = 16 << 20
+	maxDirectBytes    = submit.MaxDirectBytes
 	// computePlaces is how many structures this node compares or measures at a time, one request of each user and one
 	// of all callers without a valid credential; each takes some seconds of a core at most.
 	computePlaces = 2
@@ -42,9 +43,6 @@ const (
 	// toTask ends the sentences that refuse what is too large here.
 	toTask = "POST /v1/compare compares up to 20 structures in a task"
 )
-
-// directLimits bound the structures that a request reads.
-var directLimits = structure.Limits{Bytes: maxDirectBytes, Atoms: 200_000, Residues: 100_000, Chains: 1000}
 
 // getComparison is GET /v1/compare, for everyone: it compares structures that the caller may read, and answers with the
 // comparison. 400: the query is not valid, or asks for more than is computed at once; 401: a library item, a PDB entry
@@ -208,7 +206,7 @@ func (s *Server) readOneCompared(
 		case failure == nil:
 			from = bytes.NewReader(entry.Text)
 		case failure.Retry:
-			return nil, unfetched(failure, err)
+			return nil, submit.FetchError(failure, err)
 		case failure.Kind == pleat.FailTooLarge:
 			return nil, pleat.InvalidField(field, ": %s; %s", failure.Message, toTask)
 		default:
@@ -225,7 +223,7 @@ func (s *Server) readOneCompared(
 		defer blobbed.Close()
 		from = blob.ContextReader(ctx, blobbed)
 	}
-	read, err := structure.Read(from, directLimits)
+	read, err := structure.Read(from, submit.DirectLimits)
 	var limit *structure.ParseError
 	switch {
 	case ctx.Err() != nil:
@@ -238,11 +236,6 @@ func (s *Server) readOneCompared(
 			words.Shorten(err.Error(), 200))
 	}
 	return read, nil
-}
-
-// unfetched is the error for a database that did not answer, with err if a network failed.
-func unfetched(failure *pleat.Failure, err error) error {
-	return &pleat.Error{Code: pleat.CodeUnavailable, Message: failure.Message + "; try again", Err: err}
 }
 
 // comparedEntry is GET /v1/compare/pdb/{entry}, for any user: an entry of the Protein Data Bank as it is compared, so
@@ -263,7 +256,7 @@ func (s *Server) comparedEntry(ctx context.Context, c *call) error {
 	switch {
 	case failure == nil:
 	case failure.Retry:
-		return unfetched(failure, err)
+		return submit.FetchError(failure, err)
 	case failure.Kind == pleat.FailTooLarge:
 		return pleat.Errorf(pleat.CodeTooLarge, "%s", failure.Message)
 	case failure.Kind == pleat.FailInvalidInput:
@@ -303,7 +296,9 @@ func (s *Server) createComparison(ctx context.Context, c *call, in *api.CreateCo
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	id, err := s.startWorkflow(ctx, c, &p, workflowRequest{name: name, input: bytes.TrimSpace(input)})
+	id, err := s.startWorkflow(ctx, c, workflowRequest{
+		WorkflowRequest: submit.WorkflowRequest{Plan: &p, Name: name, Input: bytes.TrimSpace(input)},
+	})
 	if err != nil {
 		return api.Workflow{}, err
 	}

@@ -229,7 +229,7 @@ func (s *Server) readResult(ctx context.Context, file *pleat.Artifact) (*structu
 		return nil, unreadable(file, err)
 	}
 	defer in.Close()
-	read, err := structure.Read(blob.ContextReader(ctx, in), directLimits)
+	read, err := structure.Read(blob.ContextReader(ctx, in), submit.DirectLimits)
 	var fault *structure.ParseError
 	if errors.As(err, &fault) {
 		return nil, pleat.Invalidf("the structure %s cannot be read: %s", pleat.Clip(file.Name),

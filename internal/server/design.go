@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,17 +13,11 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/archive"
 	"pleat/internal/design"
-	"pleat/internal/flow"
 	"pleat/internal/server/openapi"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/runs"
-	"pleat/internal/submit"
 )
-
-// defaultDesignName is the name of a design that was given none.
-const defaultDesignName = "Design"
 
 // addGraph is POST /v1/workflows/graph/add, for any user: it creates a draft of a design with an empty graph, and the
 // folder of its files. 409: workflows of this kind have no graph.
@@ -53,20 +45,7 @@ func (s *Server) addGraph(ctx context.Context, c *call, in *api.AddGraph) (api.W
 	if err := s.enterNamed(ctx, c, in.ProjectID); err != nil {
 		return api.Workflow{}, err
 	}
-	w, err := s.store.Runs.CreateWorkflow(ctx, runs.NewWorkflow{
-		By:     c.in,
-		Draft:  true,
-		Design: &runs.NewDesign{},
-		Workflow: pleat.Workflow{
-			Owner:   c.in.Project,
-			Creator: c.who.User,
-			Kind:    kind,
-			Alias:   alias,
-			Type:    pleat.WorkflowType(alias),
-			Name:    cmp.Or(in.Name, defaultDesignName),
-			Input:   json.RawMessage("{}"),
-		},
-	})
+	w, err := s.store.Runs.CreateWorkflow(ctx, s.submitter(ctx, c).EmptyDesign(alias, in.Name))
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -132,146 +111,15 @@ func (s *Server) saveGraph(ctx context.Context, c *call, text string) (api.Workf
 	if v.Workflow.State != pleat.StateDraft {
 		return api.Workflow{}, pleat.ErrNotDraft(v.Workflow.State, "changed")
 	}
-	p, g, err := parseGraph(v.Workflow.Alias, text)
+	g, err := s.resolver.Graph(ctx, s.submitter(ctx, c), v.Workflow.Alias, text)
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if _, err := s.checkPlan(ctx, c, p); err != nil {
-		return api.Workflow{}, err
-	}
-	input, err := flow.GraphInput(g.Plan())
-	if err != nil {
-		return api.Workflow{}, err
-	}
-	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.in.Project, p)
-	if err != nil {
-		return api.Workflow{}, err
-	}
-	_, err = s.store.Runs.SaveGraph(ctx, c.reach(), v.Workflow.ID, runs.Graph{
-		Text:   text,
-		Input:  input,
-		Public: p.Public,
-		Subs:   hooks.Subscriptions,
-	})
+	_, err = s.store.Runs.SaveGraph(ctx, c.reach(), v.Workflow.ID, g)
 	if err != nil {
 		return api.Workflow{}, err
 	}
 	return s.readWorkflow(ctx, v.Workflow.ID)
-}
-
-// parseGraph reads a graph and the plan of its run.
-func parseGraph(alias, text string) (*flow.Plan, *design.Graph, error) {
-	g, err := design.ReadGraph([]byte(text))
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := flow.ParseGraph(alias, g.Plan())
-	return &p, g, err
-}
-
-// checkPlan checks that the caller may read what a plan is about, and that it is there. Of a design it returns the
-// spec, which is checked when it is the caller's turn to compute; nil for other kinds.
-func (s *Server) checkPlan(ctx context.Context, c *call, p *flow.Plan) (*submit.DesignSpec, error) {
-	if err := c.checkReadsSource(p); err != nil {
-		return nil, err
-	}
-	if err := s.resolver.CheckSource(ctx, c.in.Project, p); err != nil || p.Design == nil {
-		return nil, err
-	}
-	release, err := s.beginComputation(ctx, c, c.who.User)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	var fetched *submit.Fetched
-	if p.Source.Kind == flow.SourcePDB {
-		entry, err := s.fetchTarget(ctx, p.Source.ID)
-		if err != nil {
-			return nil, err
-		}
-		fetched = &submit.Fetched{Name: entry.Name, Text: entry.Text}
-	}
-	return s.resolver.DesignSpec(ctx, c.in.Project, p, fetched)
-}
-
-// fetchTarget fetches an entry of the Protein Data Bank.
-func (s *Server) fetchTarget(ctx context.Context, id string) (archive.Entry, error) {
-	entry, failure, err := s.cfg.ArchiveURLs.FetchPDB(ctx, id, maxDirectBytes)
-	switch {
-	case failure == nil:
-		return entry, nil
-	case failure.Retry:
-		return entry, unfetched(failure, err)
-	}
-	return entry, pleat.InvalidField("workflow_input.target.pdbId", ": %s", failure.Message)
-}
-
-// newDesign returns what a workflow of a plan has as a design: its graph, and, if the spec was compiled, the spec and
-// the target as files of its workspace. It stores the blobs of these, and returns the files that a run pins.
-func (s *Server) newDesign(
-	ctx context.Context, p *flow.Plan, spec *submit.DesignSpec,
-) (*runs.NewDesign, []runs.RunFile, error) {
-	out, files := &runs.NewDesign{}, slices.Clone(spec.Files)
-	stored := false
-	defer func() {
-		if !stored {
-			s.removeBlobs(ctx, out.Fresh...)
-		}
-	}()
-	main, refs := p.Design.Spec, p.Design.Files
-	if p.Design.Task != nil {
-		refs = nil
-		for i := range files {
-			f := &files[i]
-			item := runs.LibraryItem{ID: runs.NewItemID(), Name: f.Name, FileType: "yml"}
-			content := runs.LibraryFile{
-				Name:        f.Name,
-				ContentType: "application/yaml",
-				Bytes:       f.Bytes,
-				SHA256:      f.SHA256,
-			}
-			if !f.Main {
-				item.FileType, content.ContentType = "protein", spec.Target.ContentType
-			}
-			if f.Fresh {
-				text := []byte(spec.Text)
-				if !f.Main {
-					text = spec.Fetched
-				}
-				f.Key = newLibraryKey(item.ID)
-				if _, err := s.blobs.Put(ctx, f.Key, bytes.NewReader(text)); err != nil {
-					return nil, nil, storageError(err)
-				}
-				out.Fresh = append(out.Fresh, f.Key)
-			}
-			content.Key = f.Key
-			item.Files = []runs.LibraryFile{content}
-			out.Items = append(out.Items, item)
-			if ref := (design.Reference{Item: item.ID, Name: f.Name}); f.Main {
-				main = ref
-			} else {
-				refs = append(refs, ref)
-			}
-		}
-	}
-	var err error
-	out.Graph, err = design.WriteGraph(p.Alias, &p.Design.Params, main, refs)
-	stored = err == nil
-	return out, files, err
-}
-
-// draftedDesign returns the plan of a draft of a design, as its graph says.
-func (s *Server) draftedDesign(ctx context.Context, w *pleat.Workflow) (*flow.Plan, error) {
-	d, err := s.store.Runs.Design(ctx, w.ID)
-	if err != nil {
-		return nil, err
-	}
-	if d.Graph == "" {
-		return nil, pleat.Errorf(pleat.CodeConflict,
-			"the workflow has no graph; POST /v1/workflows/%s/workflow.yml saves one", w.ID)
-	}
-	p, _, err := parseGraph(w.Alias, d.Graph)
-	return p, err
 }
 
 // addDesign adds to a workflow what its owner sees of it as a design.
@@ -289,7 +137,7 @@ func (s *Server) addDesign(ctx context.Context, v *visibleWorkflow, out *api.Wor
 	if out.Graph.Nodes, out.Graph.Edges, err = graphOf(d.Graph); err != nil {
 		return err
 	}
-	out.Folds, err = s.designFolds(ctx, &v.WorkflowView)
+	out.Folds, err = s.designFolds(ctx, v.Workflow.ID)
 	return err
 }
 

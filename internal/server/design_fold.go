@@ -1,31 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"math"
-	"slices"
-	"strings"
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/blob"
-	"pleat/internal/compare"
-	"pleat/internal/flow"
+	"pleat/internal/server/wire"
 	"pleat/internal/store/runs"
-	"pleat/internal/structure"
 	"pleat/internal/submit"
-	"pleat/internal/tracing"
-	"pleat/internal/words"
 )
-
-// maxMeasured is how many folds one call measures.
-const maxMeasured = 4
-
-// maxFolded is how many designs one call may fold.
-const maxFolded = 20
 
 // foldDesigns is POST /v1/workflows/design/{id}/fold, for the owner of a design: it creates a fold job for each of some
 // designs of the final set, or none. 400: the model folds no complexes, or a field is wrong; 409: the design is not
@@ -38,15 +21,15 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 	}
 	made, err := s.foldedBefore(ctx, c, q.key, q.digest)
 	if err == nil && made == nil {
-		made, err = s.foldChosen(ctx, c, q)
+		made, err = s.foldChosen(ctx, c, in.Name, q)
 	}
 	if err != nil {
 		return out, err
 	}
 	for i, m := range made {
 		out.Data = append(out.Data, api.FoldedDesign{
-			DesignID:  q.chosen[i].Text("id"),
-			FinalRank: q.chosen[i].Rank(),
+			DesignID:  q.chosen.Rows[i].Text("id"),
+			FinalRank: q.chosen.Rows[i].Rank(),
 			JobID:     string(m.Job),
 			JobRunID:  string(m.Run),
 			JobName:   m.Name,
@@ -57,27 +40,22 @@ func (s *Server) foldDesigns(ctx context.Context, c *call, in *api.FoldDesigns) 
 		return out, err
 	}
 	quotaHeaders(c.w.Header(), u.Jobs)
-	out.Notes = q.notes()
+	out.Notes = q.chosen.Notes(q.params.ModelName)
 	return out, nil
 }
 
 // foldRequest is a request to fold designs, read as far as it does not depend on the models that run.
 type foldRequest struct {
-	*api.FoldDesigns
-	workflow    runs.WorkflowView
-	result      *flow.DesignResult
-	chosen      []flow.DesignRow
+	chosen      *submit.ChosenDesigns
 	params      *api.Params
 	key, digest string // of idempotency
 }
 
 // readFoldRequest reads a request to fold designs.
 func (s *Server) readFoldRequest(ctx context.Context, c *call, in *api.FoldDesigns) (*foldRequest, error) {
-	q := &foldRequest{FoldDesigns: in, params: new(api.Params)}
-	var err error
-	q.workflow, err = s.ownWorkflow(ctx, c, c.r.PathValue("id"))
-	w := &q.workflow.Workflow
-	if err == nil && w.Kind != pleat.TaskDesign {
+	q := &foldRequest{params: new(api.Params)}
+	v, err := s.ownWorkflow(ctx, c, c.r.PathValue("id"))
+	if err == nil && v.Workflow.Kind != pleat.TaskDesign {
 		err = pleat.ErrWorkflowNotFound
 	}
 	if err != nil {
@@ -86,37 +64,16 @@ func (s *Server) readFoldRequest(ctx context.Context, c *call, in *api.FoldDesig
 	if q.key, err = idempotencyKey(c.r); err != nil {
 		return nil, err
 	}
-	if q.digest, err = digestOf(in, string(w.ID)); err != nil {
+	if q.digest, err = digestOf(in, string(v.Workflow.ID)); err != nil {
 		return nil, err
 	}
-	if w.State != pleat.StateCompleted || q.workflow.Run.Result == nil {
-		return nil, pleat.Errorf(pleat.CodeConflict, "the design is %s; its designs can be folded once it is COMPLETED",
-			w.State)
-	}
-	if q.result, err = flow.ReadDesignResult(q.workflow.Run.Result.Row); err != nil {
-		return nil, err
-	}
-	if q.chosen, err = chooseDesigns(in, q.result.Designs); err != nil {
+	if q.chosen, err = submit.ChooseDesigns(&v, in.Top, in.Designs); err != nil {
 		return nil, err
 	}
 	if len(in.Params) == 0 {
 		return nil, pleat.InvalidField("params", " is required; it must hold modelName")
 	}
 	return q, api.DecodeAs("params", in.Params, q.params)
-}
-
-// notes are sentences about the request.
-func (q *foldRequest) notes() []string {
-	out := []string{}
-	if q.Top != nil && *q.Top > len(q.chosen) {
-		out = append(out, fmt.Sprintf("The final set has fewer designs than top: %d of %d are folded.",
-			len(q.chosen), *q.Top))
-	}
-	if q.workflow.Run.Model == "boltzgen" && strings.HasPrefix(q.params.ModelName, "boltz") {
-		out = append(out, "Boltz-2 is kin of the network that ranked the designs, so that it is less of a second "+
-			"opinion than another model.")
-	}
-	return out
 }
 
 // foldedBefore returns what an earlier call with an idempotency key has made; nil: there was none. It comes before what
@@ -129,181 +86,31 @@ func (s *Server) foldedBefore(ctx context.Context, c *call, key, digest string) 
 }
 
 // foldChosen creates the jobs.
-func (s *Server) foldChosen(ctx context.Context, c *call, q *foldRequest) ([]runs.Created, error) {
-	n := runs.DesignFolds{
-		By: c.cred.Credential, Creator: c.in.User, Owner: c.in.Project, Workflow: q.workflow.Workflow.ID,
-		Key: q.key, Digest: q.digest,
+func (s *Server) foldChosen(ctx context.Context, c *call, name string, q *foldRequest) ([]runs.Created, error) {
+	n, err := s.resolver.FoldDesigns(ctx, s.submitter(ctx, c), q.chosen, name, wire.ToParams(q.params))
+	if err != nil {
+		return nil, err
 	}
-	for _, d := range q.chosen {
-		job, err := s.designJob(ctx, c, q, d)
-		if err != nil {
-			return nil, err
-		}
-		n.Jobs = append(n.Jobs, *job)
-	}
+	n.By, n.Key, n.Digest = c.cred.Credential, q.key, q.digest
 	made, replayed, err := s.store.Runs.FoldDesigns(ctx, n)
 	if err != nil {
 		return nil, s.withQuota(ctx, c, err)
 	}
-	if !replayed {
-		s.meters.created.WithLabelValues(n.Jobs[0].Job.Run.Model).Add(float64(len(made)))
+	for i := range n.Jobs {
+		if !replayed {
+			s.meters.created.WithLabelValues(n.Jobs[i].Job.Run.Model).Inc()
+		}
 	}
 	return made, nil
 }
 
-// chooseDesigns returns the rows of the designs that a request names.
-func chooseDesigns(in *api.FoldDesigns, set []flow.DesignRow) ([]flow.DesignRow, error) {
-	switch {
-	case in.Top != nil && in.Designs != nil:
-		return nil, pleat.InvalidField("top", " is not taken beside designs; one of them says which designs are folded")
-	case in.Top == nil && in.Designs == nil:
-		return nil, pleat.InvalidField("top", " or designs is required; it says which designs are folded")
-	case in.Top != nil:
-		if *in.Top < 1 || *in.Top > maxFolded {
-			return nil, pleat.InvalidField("top", " is %d; it must be from 1 to %d", *in.Top, maxFolded)
-		}
-		return set[:min(*in.Top, len(set))], nil
-	case len(in.Designs) < 1 || len(in.Designs) > maxFolded:
-		return nil, pleat.InvalidField("designs", " has %d ids; it must have 1 to %d", len(in.Designs), maxFolded)
-	}
-	var out []flow.DesignRow
-	for i, id := range in.Designs {
-		field := fmt.Sprintf("designs[%d]", i)
-		at := slices.IndexFunc(set, func(d flow.DesignRow) bool { return d.Text("id") == id })
-		if at < 0 {
-			var names []string
-			for _, d := range set {
-				names = append(names, d.Text("id"))
-			}
-			return nil, pleat.InvalidField(field, " is %q; the final set has %s", pleat.Clip(id),
-				pleat.ListNames(names, 20))
-		}
-		if slices.Contains(in.Designs[:i], id) {
-			return nil, pleat.InvalidField(field, " is %q, which is named before", pleat.Clip(id))
-		}
-		out = append(out, set[at])
-	}
-	return out, nil
-}
-
-// designJob returns the job that folds a design: the chains of the binder first, then those of the target.
-func (s *Server) designJob(
-	ctx context.Context, c *call, q *foldRequest, d flow.DesignRow,
-) (*runs.DesignJob, error) {
-	id := d.Text("id")
-	st, err := s.readArtifact(ctx, q.workflow.Artifacts, pleat.DesignFileName(d.Rank(), id))
+// designFolds returns the folds of the designs of a workflow, for its owner.
+func (s *Server) designFolds(ctx context.Context, id pleat.WorkflowID) ([]api.DesignFold, error) {
+	list, err := s.store.Runs.DesignFolds(ctx, id)
 	if err != nil {
-		return nil, err
-	}
-	job := api.CreateJob{
-		Name:   words.Shorten(cmp.Or(q.Name, q.workflow.Workflow.Name)+", "+id, pleat.MaxName),
-		Params: q.params,
-	}
-	if job.Sequences, err = designSequences(st, q.result.Chains); err != nil {
-		return nil, err
-	}
-	p, err := s.prepare(ctx, c.in, &job)
-	if err != nil {
-		return nil, err
-	}
-	if len(job.Sequences) > 1 && !p.model.Has(pleat.FeatureComplex) {
-		return nil, s.needsComplexes(ctx, p.model.Name)
-	}
-	spec := submit.JobRun(&p.job, p.model)
-	spec.Request, spec.Trace = c.id, tracing.Text(ctx)
-	return &runs.DesignJob{Design: id, Rank: d.Rank(), Job: runs.NewJob{Job: p.job, Run: spec, Subs: p.subs}}, nil
-}
-
-// needsComplexes is the error for a model that folds chains apart; it names those that fold complexes.
-func (s *Server) needsComplexes(ctx context.Context, name string) error {
-	models, err := s.resolver.Models(ctx)
-	if err != nil {
-		return err
-	}
-	can := []string{}
-	for i := range models {
-		if models[i].Kind == pleat.TaskFold && models[i].Has(pleat.FeatureComplex) {
-			can = append(can, models[i].Name)
-		}
-	}
-	have := "none that folds complexes is running here"
-	if len(can) > 0 {
-		have = "these fold complexes: " + pleat.ListNames(can, 20)
-	}
-	return pleat.InvalidField("params.modelName", " is %s, which folds chains apart; %s", name, have)
-}
-
-// readArtifact reads a structure among the files of a run.
-func (s *Server) readArtifact(ctx context.Context, files []pleat.Artifact, name string) (*structure.Structure, error) {
-	i := slices.IndexFunc(files, func(a pleat.Artifact) bool { return a.Name == name })
-	if i < 0 {
-		return nil, pleat.Errorf(pleat.CodeConflict, "the run has no file %s", name)
-	}
-	in, _, err := s.blobs.Open(ctx, files[i].Key)
-	if err != nil {
-		return nil, storageError(err)
-	}
-	defer in.Close()
-	return structure.ReadWhole(blob.ContextReader(ctx, in), directLimits)
-}
-
-// designSequences returns the chains of a design as sequences of a job, the designed ones first. An error has
-// CodeInvalid: a chain is none that a job can have.
-func designSequences(st *structure.Structure, chains []pleat.DesignChain) ([]api.SequenceItem, error) {
-	var out []api.SequenceItem
-	order := slices.Clone(st.Chains)
-	slices.SortStableFunc(order, func(a, b structure.Chain) int {
-		switch x, y := isDesigned(chains, a.ID), isDesigned(chains, b.ID); {
-		case x == y:
-			return 0
-		case x:
-			return -1
-		}
-		return 1
-	})
-	for i := range order {
-		c := &order[i]
-		switch {
-		case c.Kind == structure.Protein:
-			in := &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}
-			out = append(out, api.SequenceItem{ProteinChain: in})
-		case c.Kind.Polymer():
-			out = append(out, nucleic(c))
-		case c.Kind != structure.Water && len(c.Residues) == 1:
-			ligand := &api.LigandSequence{Sequence: c.Residues[0].Comp, IsCCD: true, ChainID: c.ID}
-			k := slices.IndexFunc(chains, func(d pleat.DesignChain) bool { return d.Name == c.ID })
-			if k >= 0 && chains[k].SMILES != "" {
-				ligand.Sequence, ligand.IsCCD = chains[k].SMILES, false
-			}
-			out = append(out, api.SequenceItem{LigandSequence: ligand})
-		}
-	}
-	return out, nil
-}
-
-// isDesigned reports whether some residues of a chain are designed.
-func isDesigned(chains []pleat.DesignChain, name string) bool {
-	return slices.ContainsFunc(chains, func(c pleat.DesignChain) bool { return c.Name == name && c.Designed })
-}
-
-// nucleic returns a chain of RNA or DNA as an item of a job.
-func nucleic(c *structure.Chain) api.SequenceItem {
-	in := &api.Polymer{Sequence: structure.Letters(c), ChainID: c.ID}
-	if c.Kind == structure.RNA {
-		return api.SequenceItem{RNASequence: in}
-	}
-	return api.SequenceItem{DNASequence: in}
-}
-
-// designFolds returns the folds of the designs of a workflow, for its owner. It measures those that have ended since
-// the last call.
-func (s *Server) designFolds(ctx context.Context, v *runs.WorkflowView) ([]api.DesignFold, error) {
-	list, err := s.store.Runs.DesignFolds(ctx, v.Workflow.ID)
-	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	var out []api.DesignFold
-	measured := 0
 	for i := range list {
 		f := &list[i]
 		row := api.DesignFold{
@@ -315,65 +122,9 @@ func (s *Server) designFolds(ctx context.Context, v *runs.WorkflowView) ([]api.D
 		}
 		if f.Result != nil && len(f.Result.Predictions) == 1 {
 			p := &f.Result.Predictions[0]
-			row.MeanPLDDT, row.PTM, row.IPTM = p.MeanPLDDT, p.PTM, p.IPTM
-			if !f.Measured && measured == maxMeasured {
-				out = append(out, row)
-				continue // by the next call
-			}
-			if !f.Measured {
-				measured++
-				if err := s.measureFold(ctx, v, f); err != nil {
-					return nil, err
-				}
-			}
-			if f.BinderRMSD >= 0 {
-				row.BinderRMSD = &f.BinderRMSD
-			}
+			row.MeanPLDDT, row.PTM, row.IPTM, row.BinderRMSD = p.MeanPLDDT, p.PTM, p.IPTM, f.BinderRMSD
 		}
 		out = append(out, row)
 	}
 	return out, nil
-}
-
-// measureFold measures and records how far the binder of a fold is from that of the design, in Å over the backbone,
-// with the targets superposed, or the binders where there is no target. It is below 0 if it cannot be measured.
-func (s *Server) measureFold(ctx context.Context, v *runs.WorkflowView, f *runs.DesignFold) error {
-	f.BinderRMSD = -1
-	made, err := s.readArtifact(ctx, v.Artifacts, pleat.DesignFileName(f.Rank, f.Design))
-	if err != nil {
-		return s.unmeasured(ctx, f, err)
-	}
-	view, err := s.store.Runs.View(ctx, f.Job)
-	if err != nil {
-		return err
-	}
-	file, err := submit.StructureOf(&view, "")
-	if err != nil {
-		return s.store.Runs.MeasureFold(ctx, f)
-	}
-	folded, err := s.readArtifact(ctx, view.Artifacts, file.Name)
-	if err != nil {
-		return s.unmeasured(ctx, f, err)
-	}
-	result, err := flow.ReadDesignResult(v.Run.Result.Row)
-	if err != nil {
-		return err
-	}
-	if rmsd, ok := compare.BinderRMSD(made, folded, func(chain string) bool {
-		return isDesigned(result.Chains, chain)
-	}); ok && !math.IsNaN(rmsd) {
-		f.BinderRMSD = math.Round(rmsd*1000) / 1000
-	}
-	return s.store.Runs.MeasureFold(ctx, f)
-}
-
-// unmeasured records that a fold cannot be measured, if err will be the same the next time. Else it records nothing,
-// and the next call tries again.
-func (s *Server) unmeasured(ctx context.Context, f *runs.DesignFold, err error) error {
-	var parse *structure.ParseError
-	if pleat.CodeOf(err) == pleat.CodeConflict || errors.As(err, &parse) {
-		return s.store.Runs.MeasureFold(ctx, f)
-	}
-	s.log.Warn("the fold of a design was not measured", "job", f.Job, "error", err)
-	return nil
 }

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 	"slices"
@@ -12,7 +10,6 @@ import (
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/facts"
 	"pleat/internal/format"
 	"pleat/internal/server/wire"
 )
@@ -30,99 +27,16 @@ func (s *Server) importJobs(ctx context.Context, c *call, in *api.ImportJobs) (a
 	if in.Content == "" {
 		return api.ImportedJobs{}, pleat.InvalidField("content", " is required; it must be the text of a file")
 	}
-	named, err := s.namedFiles(ctx, c, in.Files)
+	got, err := s.resolver.ImportJobs(ctx, s.submitter(ctx, c), wire.ToContent(in.Content, in.Format, in.Files),
+		in.Name, in.ModelName)
 	if err != nil {
 		return api.ImportedJobs{}, err
 	}
-	got, err := format.Import(in.Content, format.Name(in.Format), format.Options{
-		Name:  in.Name,
-		Model: in.ModelName,
-		Files: named.files(ctx),
-	})
-	if err != nil {
-		return api.ImportedJobs{}, inContent(err)
-	}
-	out := api.ImportedJobs{
-		Format: string(got.Format),
-		Jobs:   []api.CreateJob{},
-		Notes:  append(got.Notes, named.unused()...),
-	}
-	models, err := s.resolver.Models(ctx)
-	if err != nil {
-		return out, err
-	}
+	out := api.ImportedJobs{Format: string(got.Format), Jobs: []api.CreateJob{}, Notes: got.Notes}
 	for i := range got.Jobs {
-		j := &got.Jobs[i]
-		for _, note := range modelNotes(models, j) {
-			out.Notes = append(out.Notes, fmt.Sprintf("jobs[%d].params.modelName: %s", i, note))
-		}
-		out.Jobs = append(out.Jobs, wire.CreateJob(j))
+		out.Jobs = append(out.Jobs, wire.CreateJob(&got.Jobs[i]))
 	}
 	return out, nil
-}
-
-// inContent assigns a fault of a file to the field of the request that holds the file. The message keeps the position
-// in the file.
-func inContent(err error) error {
-	var bad *api.DecodeError
-	if errors.As(err, &bad) {
-		return pleat.Invalidf("%s", bad.Message).At("content")
-	}
-	if e := pleat.ErrorsOf(err); len(e) > 0 && e[0].Code == pleat.CodeInvalid && e[0].Field != "format" {
-		return pleat.Invalidf("%s", e[0].Message).At("content")
-	}
-	return err
-}
-
-// modelNotes returns what the user should know of the model of a job, which it chooses if the job has none.
-func modelNotes(all []pleat.Model, j *pleat.Job) (notes []string) {
-	if j.Params.Model == "" {
-		notes = append(notes, chooseModel(all, j))
-	}
-	for _, m := range all {
-		if j.Apart(m) && m.Name == j.Params.Model {
-			notes = append(notes, apartNote(m))
-		}
-	}
-	return notes
-}
-
-// apartNote says what a model does with several chains that it does not fold together.
-func apartNote(m pleat.Model) string {
-	return fmt.Sprintf("the model %q folds each of several chains on its own, so that nothing tells how they are "+
-		"placed relative to each other", m.Name)
-}
-
-// chooseModel sets the model of a job to the first one that accepts it, of several chains to one that folds them
-// together before others. The note says which and why. If none accepts it, the job gets the first fold model, so that
-// the caller sees a complete body and, in the note, what is wrong with it.
-func chooseModel(all []pleat.Model, j *pleat.Job) (note string) {
-	all = slices.DeleteFunc(slices.Clone(all), func(m pleat.Model) bool { return m.Kind != pleat.TaskFold })
-	together := slices.DeleteFunc(slices.Clone(all), j.Apart)
-	all = append(together, slices.DeleteFunc(all, func(m pleat.Model) bool { return !j.Apart(m) })...)
-	if len(all) == 0 {
-		return "no folding engine has run here yet; start one with pleat worker"
-	}
-	var first error
-	for i := range all {
-		draft := j.Clone()
-		err := draft.Validate(all[i])
-		if err == nil {
-			j.Params.Model = all[i].Name
-			return fmt.Sprintf("the file names no model; %q was chosen, the first one here that accepts the job",
-				all[i].Name)
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	j.Params.Model = all[0].Name
-	faults := pleat.ErrorsOf(first)
-	_, why := refusal(first)
-	if n := len(faults) - 1; n > 0 {
-		why += fmt.Sprintf("; %s more", facts.Quantity(n, "fault", "faults"))
-	}
-	return fmt.Sprintf("no model here accepts the job; %q refuses it: %s", j.Params.Model, why)
 }
 
 // exportJob is GET /v1/jobs/{id}/export, for readers of the job: the job as its latest run folds it, with the seed of

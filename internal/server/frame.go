@@ -33,7 +33,7 @@ func (s *Server) extractFrame(ctx context.Context, c *call, in *api.ExtractFrame
 		err = pleat.ErrWorkflowNotFound
 	}
 	if err == nil {
-		err = c.checkReads("extract a frame of a simulation")
+		err = s.submitter(ctx, c).CheckReads("extract a frame of a simulation")
 	}
 	if err != nil {
 		return api.ExtractedFrame{}, err

@@ -134,7 +134,7 @@ func (s *Server) deleteItem(ctx context.Context, c *call) (api.DeletedItem, erro
 	if err != nil {
 		return api.DeletedItem{}, err
 	}
-	s.removeBlobs(ctx, blobs...)
+	s.resolver.RemoveBlobs(ctx, blobs...)
 	return api.DeletedItem{ID: id, Deleted: true}, nil
 }
 

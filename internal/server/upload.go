@@ -3,8 +3,6 @@ package server
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io"
 	"mime"
@@ -15,7 +13,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
-	"pleat/internal/garbage"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
@@ -152,17 +149,10 @@ type newFile struct {
 	kind submit.FileKind
 }
 
-// newLibraryKey returns the key of a blob for a new file of a library item.
-func newLibraryKey(item pleat.ItemID) string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return "library/" + string(item) + "/" + hex.EncodeToString(b[:])
-}
-
 // storeFile streams a file to the artifact store, checks it and adds it to its library item. A file that is refused is
 // removed, and so is one that it replaces; garbage collection removes what a crash leaves behind.
 func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (runs.LibraryFile, error) {
-	f := runs.LibraryFile{Name: n.name, ContentType: n.kind.ContentType, Key: newLibraryKey(n.item)}
+	f := runs.LibraryFile{Name: n.name, ContentType: n.kind.ContentType, Key: submit.NewLibraryKey(n.item)}
 	info, err := s.blobs.Put(ctx, f.Key, io.LimitReader(r, submit.MaxFile+1))
 	if err == nil {
 		f.Bytes, f.SHA256, f.Created = info.Bytes, info.SHA256, s.store.DB.Now()
@@ -170,46 +160,32 @@ func (s *Server) storeFile(ctx context.Context, n newFile, r io.Reader) (runs.Li
 	} else {
 		err = storageError(err)
 	}
-	garbage := f.Key
+	unused := f.Key
 	if err == nil {
 		var replaced string
 		if replaced, err = s.store.Runs.AddFile(ctx, n.by, n.item, f); err == nil {
-			garbage = replaced
+			unused = replaced
 		}
 	}
-	if garbage != "" {
-		s.removeBlobs(ctx, garbage)
+	if unused != "" {
+		s.resolver.RemoveBlobs(ctx, unused)
 	}
 	return f, err
-}
-
-// removeBlobs deletes blobs whose rows are gone, unless a run or a library file still refers to them. It takes at most
-// 10 s, also if the request has ended: garbage collection finds what is left.
-func (s *Server) removeBlobs(ctx context.Context, keys ...string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	if _, err := garbage.RemoveBlobs(ctx, s.store.Runs, s.blobs, keys); err != nil {
-		s.log.Warn("files were not removed; garbage collection will", "error", err)
-	}
 }
 
 // storageError converts an error of the artifact store, or of the body that it read, to one for the caller: 413 or 400
 // where the body is at fault, else 503.
 func storageError(err error) error {
 	var over *http.MaxBytesError
-	var full *pleat.Error
+	var e *pleat.Error
 	switch {
-	case errors.As(err, &full):
-		return full
+	case errors.As(err, &e):
 	case errors.As(err, &over):
 		return tooLarge(over.Limit)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return pleat.Invalidf("the request body ended in the middle of a file")
-	case errors.Is(err, blob.ErrFull):
-		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "there is no space for the file now; try again later",
-			Err: err}
 	}
-	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be stored now; try again", Err: err}
+	return submit.StorageError(err)
 }
 
 // checkFile checks the size of a stored file, and that its content has the format that its name implies, so that

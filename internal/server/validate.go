@@ -2,11 +2,10 @@ package server
 
 import (
 	"context"
-	"slices"
 
 	"pleat"
 	"pleat/api"
-	"pleat/internal/store/people"
+	"pleat/internal/server/wire"
 	"pleat/internal/submit"
 )
 
@@ -27,15 +26,15 @@ func (s *Server) validate(
 		return out, err
 	}
 	out.Remaining = max(0, usage.Limit-usage.Used)
-	var p prepared
+	var f submit.NewFold
 	if len(faults) == 0 {
-		if p, err = s.prepare(ctx, c.in, in); err == nil {
-			err = s.checkReferenced(ctx, c, &p.job, p.model)
-		}
+		var q submit.FoldRequest
+		q.Job, q.DecodeErr = wire.ToJob(in)
+		f, err = s.resolver.Fold(ctx, s.submitter(ctx, c), q)
 		switch {
 		case err == nil:
-			describe(&out, &p)
-			if out.Cached, err = s.earlierRun(ctx, c.in, &p); err != nil {
+			describe(&out, &f)
+			if out.Cached, err = s.earlierRun(ctx, c, &f); err != nil {
 				return out, err
 			}
 		case pleat.CodeOf(err) != pleat.CodeInvalid:
@@ -45,7 +44,7 @@ func (s *Server) validate(
 	}
 	out.Errors = append(out.Errors, faults...)
 	if len(out.Errors) == 0 {
-		err := s.store.Runs.CheckBudget(ctx, c.in, submit.JobRun(&p.job, p.model))
+		err := s.store.Runs.CheckBudget(ctx, c.in, f.Run)
 		if err != nil && pleat.CodeOf(err) != pleat.CodeLimited {
 			return out, err
 		}
@@ -55,23 +54,23 @@ func (s *Server) validate(
 		out.Errors = append(out.Errors, fieldErrors(pleat.ErrQuota(usage.Limit, usage.Used))...)
 	}
 	out.Valid = len(out.Errors) == 0
-	out.ModelName, out.MaxTokens = p.model.Name, p.model.MaxTokens
-	out.Confidence, out.Notice = p.model.Confidence, p.model.Notice
-	out.Paused, out.PausedReason, err = s.pausedModel(ctx, p.model.Name)
+	out.ModelName, out.MaxTokens = f.Model.Name, f.Model.MaxTokens
+	out.Confidence, out.Notice = f.Model.Confidence, f.Model.Notice
+	out.Paused, out.PausedReason, err = s.pausedModel(ctx, f.Model.Name)
 	return out, err
 }
 
 // describe fills in what a valid job would become and cost. The memory is that of its largest structure, the time the
 // sum of all its structures: a model without FeatureComplex folds each item on its own, once however many copies it
 // has.
-func describe(out *api.Validation, p *prepared) {
-	out.IsComplex, out.Tokens = p.job.Complex, p.job.Tokens()
-	out.Memory = p.model.Memory.Bytes(p.job.Largest(p.model))
-	out.Seconds = p.job.Seconds(p.model)
-	out.Params = p.job.Params.Effective(p.model)
-	for i := range p.job.Sequences {
-		q := &p.job.Sequences[i]
-		item := api.ValidatedItem{Type: string(q.Kind), Chains: q.Chains, Tokens: p.job.TokensOf(q)}
+func describe(out *api.Validation, f *submit.NewFold) {
+	out.IsComplex, out.Tokens = f.Job.Complex, f.Job.Tokens()
+	out.Memory = f.Model.Memory.Bytes(f.Job.Largest(f.Model))
+	out.Seconds = f.Job.Seconds(f.Model)
+	out.Params = f.Job.Params.Effective(f.Model)
+	for i := range f.Job.Sequences {
+		q := &f.Job.Sequences[i]
+		item := api.ValidatedItem{Type: string(q.Kind), Chains: q.Chains, Tokens: f.Job.TokensOf(q)}
 		if q.Polymer() {
 			item.Residues = len(q.Text)
 		}
@@ -79,25 +78,9 @@ func describe(out *api.Validation, p *prepared) {
 	}
 }
 
-// earlierRun returns an earlier run of the owner's that answered the same request; nil if there is none, or if the
-// request leaves the seed to the service, or names the result of a job as a template: that job may have run again.
-func (s *Server) earlierRun(ctx context.Context, by people.Reach, p *prepared) (*api.CachedRun, error) {
-	seed, given := p.job.Params.Seed()
-	ofJob := func(t pleat.Template) bool { return t.Job != "" }
-	if !given || slices.ContainsFunc(p.job.Constraints.Templates, ofJob) {
-		return nil, nil
-	}
-	request, err := (&pleat.FoldInput{
-		Sequences:   p.job.Sequences,
-		Params:      p.job.Params,
-		Seed:        seed,
-		Constraints: p.job.Constraints,
-		Complex:     p.job.Complex,
-	}).RequestHash(&p.model)
-	if err != nil {
-		return nil, err
-	}
-	e, err := s.store.Runs.EarlierRun(ctx, by, request)
+// earlierRun returns an earlier run that answered the same request; nil if there is none.
+func (s *Server) earlierRun(ctx context.Context, c *call, f *submit.NewFold) (*api.CachedRun, error) {
+	e, err := s.resolver.EarlierRun(ctx, c.in, f)
 	if e == nil || err != nil {
 		return nil, err
 	}

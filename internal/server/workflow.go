@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -12,7 +11,7 @@ import (
 	"pleat/internal/flow"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/runs"
-	"pleat/internal/tracing"
+	"pleat/internal/submit"
 )
 
 // createWorkflow is POST /v1/workflows, for any user: it creates a question (qna), a simulation (md), a design
@@ -47,7 +46,9 @@ func (s *Server) createWorkflow(ctx context.Context, c *call, in *api.CreateWork
 			return api.Workflow{}, err
 		}
 	}
-	id, err := s.startWorkflow(ctx, c, &p, workflowRequest{in.Name, in.Input, key, digest})
+	id, err := s.startWorkflow(ctx, c, workflowRequest{
+		WorkflowRequest: submit.WorkflowRequest{Plan: &p, Name: in.Name, Input: in.Input}, key: key, digest: digest,
+	})
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -65,54 +66,23 @@ func workflowDigest(in *api.CreateWorkflow) (string, error) {
 	return digestOf([]any{in.WorkflowName, in.Name, in.CreateMode, input}, "")
 }
 
-// workflowRequest is what a request for a workflow says besides its plan.
+// workflowRequest is a request for a workflow with its Idempotency-Key.
 type workflowRequest struct {
-	name   string // empty: what the plan is about
-	input  json.RawMessage
-	key    string // Idempotency-Key; empty: none
+	submit.WorkflowRequest
+	key    string // empty: none
 	digest string // of the request, if there is a key
 }
 
-// startWorkflow resolves the source of a plan and stores it as a workflow of the caller: as a draft, or queued.
-func (s *Server) startWorkflow(
-	ctx context.Context, c *call, p *flow.Plan, in workflowRequest,
-) (pleat.WorkflowID, error) {
-	spec, err := s.checkPlan(ctx, c, p)
+// startWorkflow stores a workflow of the caller: as a draft, or queued.
+func (s *Server) startWorkflow(ctx context.Context, c *call, in workflowRequest) (pleat.WorkflowID, error) {
+	n, err := s.resolver.Workflow(ctx, s.submitter(ctx, c), in.WorkflowRequest)
 	if err != nil {
 		return "", err
 	}
-	n := runs.NewWorkflow{By: c.in, Draft: p.Draft, Key: in.key, Digest: in.digest, Workflow: pleat.Workflow{
-		Owner:   c.in.Project,
-		Creator: c.who.User,
-		Kind:    p.Kind,
-		Alias:   p.Alias,
-		Type:    pleat.WorkflowType(p.Alias),
-		Name:    cmp.Or(in.name, p.Name()),
-		Public:  p.Public,
-		Source:  p.Source.Fold,
-	}}
-	if !p.Draft {
-		if n.Run, err = s.resolver.WorkflowRun(ctx, p); err != nil {
-			return "", err
-		}
-		n.Run.Request, n.Run.Trace = c.id, tracing.Text(ctx)
-	}
-	hooks, err := s.resolver.WorkflowWebhooks(ctx, c.in.Project, p)
-	if err != nil {
-		return "", err
-	}
-	n.Subs = hooks.Subscriptions
-	if n.Workflow.Input, err = withField(in.input, "webhooks", hooks.Settings); err != nil {
-		return "", err
-	}
-	if spec != nil {
-		if n.Design, n.Run.Files, err = s.newDesign(ctx, p, spec); err != nil {
-			return "", err
-		}
-	}
+	n.Key, n.Digest = in.key, in.digest
 	w, replayed, err := s.store.Runs.CreateWorkflowOnce(ctx, n)
 	if (err != nil || replayed) && n.Design != nil {
-		s.removeBlobs(ctx, n.Design.Fresh...)
+		s.resolver.RemoveBlobs(ctx, n.Design.Fresh...)
 	}
 	if err != nil {
 		return "", s.withReset(ctx, c, err)
@@ -120,7 +90,7 @@ func (s *Server) startWorkflow(
 	c.made.workflow = w.ID
 	if replayed { // it may have been moved since then
 		_, err = s.ownWorkflow(ctx, c, string(w.ID))
-	} else if !p.Draft {
+	} else if !n.Draft {
 		s.meters.created.WithLabelValues(n.Run.Model).Inc()
 	}
 	return w.ID, err
@@ -174,21 +144,6 @@ func unknownWorkflow(name string) error {
 		strings.Join(all, ", "))
 }
 
-// withField returns a JSON object with one field set to a value; a nil value changes nothing. The other fields keep
-// their values, known or not, because the interface returns the input as it was given.
-func withField(input json.RawMessage, field string, value json.RawMessage) (json.RawMessage, error) {
-	if value == nil {
-		return input, nil
-	}
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(input, &all); err != nil {
-		return nil, err
-	}
-	all[field] = value
-	b, err := api.Encode(all)
-	return json.RawMessage(strings.TrimSpace(string(b))), err
-}
-
 // ownWorkflow reads a workflow of a project in which the caller has a role; pleat.ErrWorkflowNotFound if it is of
 // another, even if it is public: only members may change a workflow or read its log.
 func (s *Server) ownWorkflow(ctx context.Context, c *call, id string) (runs.WorkflowView, error) {
@@ -216,39 +171,15 @@ func (s *Server) executeWorkflow(ctx context.Context, c *call, in *api.ExecuteWo
 	if w.State != pleat.StateDraft { // before the checks of its source, which may have gone since it was executed
 		return api.Workflow{}, pleat.ErrNotDraft(w.State, "executed")
 	}
-	p, err := s.drafted(ctx, w)
+	spec, err := s.resolver.ExecuteDraft(ctx, s.submitter(ctx, c), w)
 	if err != nil {
 		return api.Workflow{}, err
-	}
-	design, err := s.checkPlan(ctx, c, p)
-	if err != nil {
-		return api.Workflow{}, err
-	}
-	spec, err := s.resolver.WorkflowRun(ctx, p)
-	if err != nil {
-		return api.Workflow{}, err
-	}
-	spec.Request, spec.Trace = c.id, tracing.Text(ctx)
-	if design != nil {
-		spec.Files = design.Files
 	}
 	if _, err := s.store.Runs.ExecuteWorkflow(ctx, c.reach(), w, spec); err != nil {
 		return api.Workflow{}, s.withReset(ctx, c, err)
 	}
 	s.meters.created.WithLabelValues(spec.Model).Inc()
 	return s.readWorkflow(ctx, w.ID)
-}
-
-// drafted returns the plan of a draft.
-func (s *Server) drafted(ctx context.Context, w *pleat.Workflow) (*flow.Plan, error) {
-	if w.Kind == pleat.TaskDesign {
-		return s.draftedDesign(ctx, w)
-	}
-	p, err := flow.Parse(w.Alias, w.Input)
-	if err == nil && p.Source.Kind == flow.SourceFold {
-		p.Source.Fold = w.Source
-	}
-	return &p, err
 }
 
 // readWorkflow reads a workflow for its owner after a change, so that the response shows what was stored.
@@ -327,7 +258,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	if err := c.checkReadsSource(&p); err != nil {
+	if err := s.submitter(ctx, c).CheckReadsSources(&p); err != nil {
 		return api.Workflow{}, err
 	}
 	quoted, err := api.Encode(*in.Question)
@@ -339,7 +270,7 @@ func (s *Server) draftQuestion(ctx context.Context, c *call, in *api.DraftQuesti
 		c.reach(),
 		v.Workflow.ID,
 		func(input json.RawMessage) (json.RawMessage, error) {
-			return withField(input, "question", quoted)
+			return submit.SetField(input, "question", quoted)
 		},
 	)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
 )
 
 // newDesign is an empty draft of a design.
@@ -214,16 +215,28 @@ func TestFoldDesigns(t *testing.T) {
 			t.Errorf("another request with the key: %v", err)
 		}
 		list, err := s.Runs.DesignFolds(ctx, w.ID)
-		if err != nil || len(list) != 2 || list[0].Design != "x_1" || list[1].Rank != 3 || list[0].Measured {
+		if err != nil || len(list) != 2 || list[0].Design != "x_1" || list[1].Rank != 3 || list[0].BinderRMSD != nil {
 			t.Fatalf("%+v %v", list, err)
 		}
-		list[0].BinderRMSD = 1.5
-		if err := s.Runs.MeasureFold(ctx, &list[0]); err != nil {
-			t.Fatal(err)
+		rmsd, end := 1.5, storetest.Completed()
+		end.BinderRMSD = &rmsd
+		for range made {
+			k := storetest.Claim(t, s, "w", storetest.FoldQueue)
+			if k.Design != w.ID {
+				t.Errorf("the claim names the design %q; want %s", k.Design, w.ID)
+			}
+			if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&k.Task), end); err != nil {
+				t.Fatal(err)
+			}
+			end.BinderRMSD = nil
 		}
 		one, ok, err := s.Runs.FoldedDesign(ctx, made[0].Job)
-		if err != nil || !ok || !one.Measured || one.BinderRMSD != 1.5 || one.Workflow != w.ID {
+		if err != nil || !ok || one.BinderRMSD == nil || *one.BinderRMSD != rmsd || one.Workflow != w.ID {
 			t.Errorf("%+v %v %v", one, ok, err)
+		}
+		one, _, err = s.Runs.FoldedDesign(ctx, made[1].Job)
+		if err != nil || one.State != pleat.StateCompleted || one.BinderRMSD != nil {
+			t.Errorf("a fold that was not measured: %+v %v", one, err)
 		}
 		if err := s.People.SetQuota(ctx, "ada", 3); err != nil {
 			t.Fatal(err)

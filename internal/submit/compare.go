@@ -55,7 +55,7 @@ func (r *Resolver) comparedFold(
 	if role, err := r.People.Role(ctx, by, v.Job.Owner); err != nil || role < pleat.Viewer && !v.Job.Public {
 		return cmp.Or(err, error(pleat.ErrJobNotFound))
 	}
-	if err := (Fold{View: &v}).CheckCompleted(); err != nil {
+	if err := (SourceFold{View: &v}).CheckCompleted(); err != nil {
 		return err
 	}
 	file, err := StructureOf(&v, s.Sample)

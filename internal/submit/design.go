@@ -226,7 +226,7 @@ func (r *Resolver) target(
 	const field = "workflow_input.target"
 	switch src := &p.Source; src.Kind {
 	case flow.SourceFold:
-		fold, err := r.Fold(ctx, owner, src.Fold)
+		fold, err := r.SourceFold(ctx, owner, src.Fold)
 		if err == nil {
 			err = fold.CheckCompleted()
 		}

@@ -26,7 +26,7 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.ProjectID, p *fl
 	}
 	switch src := &p.Source; src.Kind {
 	case flow.SourceFold:
-		fold, err := r.Fold(ctx, owner, src.Fold)
+		fold, err := r.SourceFold(ctx, owner, src.Fold)
 		if err != nil {
 			return err
 		}
@@ -70,41 +70,41 @@ func (r *Resolver) CheckSource(ctx context.Context, owner pleat.ProjectID, p *fl
 	return nil
 }
 
-// Fold is one run of a fold job and the protein in it that a workflow works on.
-type Fold struct {
+// SourceFold is one run of a fold job and the protein in it that a workflow works on.
+type SourceFold struct {
 	View     *runs.View // the job as of the run, with the run's artifacts
 	Sequence pleat.Sequence
 }
 
-// Fold finds the run and the sequence that ref names: the latest run if it names none, the first protein if it names no
-// sequence. A job that owner may not read is pleat.ErrJobNotFound. The run may be in any state.
-func (r *Resolver) Fold(ctx context.Context, owner pleat.ProjectID, ref pleat.FoldRef) (Fold, error) {
+// SourceFold finds the run and the sequence that ref names: the latest run if it names none, the first protein if it
+// names no sequence. A job that owner may not read is pleat.ErrJobNotFound. The run may be in any state.
+func (r *Resolver) SourceFold(ctx context.Context, owner pleat.ProjectID, ref pleat.FoldRef) (SourceFold, error) {
 	v, err := r.Runs.View(ctx, ref.Job)
 	if err != nil {
-		return Fold{}, err
+		return SourceFold{}, err
 	}
 	if v.Job.Owner != owner && !v.Job.Public {
-		return Fold{}, pleat.ErrJobNotFound
+		return SourceFold{}, pleat.ErrJobNotFound
 	}
 	if ref.Run != "" && ref.Run != v.Run.ID {
 		views, err := r.Runs.RunViews(ctx, []pleat.RunID{ref.Run})
 		if err != nil {
-			return Fold{}, err
+			return SourceFold{}, err
 		}
 		older := views[ref.Run]
 		if older == nil || older.Job.ID != ref.Job {
-			return Fold{}, pleat.InvalidField("workflow_input.source_job_run_id",
+			return SourceFold{}, pleat.InvalidField("workflow_input.source_job_run_id",
 				" is %s, which is not a run of the job %s; its latest is %s", ref.Run, ref.Job, v.Run.ID)
 		}
 		v = *older
 	}
 	q, err := foldSequence(ref, v.Job.Sequences)
-	return Fold{View: &v, Sequence: q}, err
+	return SourceFold{View: &v, Sequence: q}, err
 }
 
 // Name returns what a workflow on the fold is about: the job if its structure holds all chains, else the sequence. A
 // workflow that reads the sequence alone is about that in either case.
-func (f Fold) Name(sequenceAlone bool) string {
+func (f SourceFold) Name(sequenceAlone bool) string {
 	if job := &f.View.Job; sequenceAlone || !job.Complex {
 		return job.SequenceName(f.Sequence)
 	}
@@ -135,7 +135,7 @@ func foldSequence(ref pleat.FoldRef, all []pleat.Sequence) (pleat.Sequence, erro
 
 // CheckCompleted returns an error with CodeConflict if the run has no result to work on, whether it waits, runs or has
 // failed.
-func (f Fold) CheckCompleted() error {
+func (f SourceFold) CheckCompleted() error {
 	if state := f.View.Run.State; state != pleat.StateCompleted {
 		return pleat.Errorf(pleat.CodeConflict, "the fold is %s; a workflow can use it once it is COMPLETED", state)
 	}
@@ -143,7 +143,7 @@ func (f Fold) CheckCompleted() error {
 }
 
 // Artifact returns the first file of a kind that belongs to the sequence, or else to the whole run; nil: there is none.
-func (f Fold) Artifact(kind pleat.ArtifactKind) *pleat.Artifact {
+func (f SourceFold) Artifact(kind pleat.ArtifactKind) *pleat.Artifact {
 	for _, owner := range []pleat.SequenceID{f.Sequence.ID, ""} {
 		for i := range f.View.Artifacts {
 			if a := &f.View.Artifacts[i]; a.Kind == kind && a.Sequence == owner {
@@ -155,12 +155,12 @@ func (f Fold) Artifact(kind pleat.ArtifactKind) *pleat.Artifact {
 }
 
 // Structure returns the file with the structure of the sequence that workflows read; nil: there is none.
-func (f Fold) Structure() *pleat.Artifact {
+func (f SourceFold) Structure() *pleat.Artifact {
 	return cmp.Or(f.Artifact(pleat.ArtifactCIF), f.Artifact(pleat.ArtifactPDB))
 }
 
 // Size returns the size of the files that workflows read, and of the proteins in them.
-func (f Fold) Size() (out flow.SourceSize) {
+func (f SourceFold) Size() (out flow.SourceSize) {
 	out.Chain = f.Sequence.Tokens()
 	if out.Residues = out.Chain; f.View.Job.Complex {
 		out.Residues = 0
@@ -180,7 +180,7 @@ func (f Fold) Size() (out flow.SourceSize) {
 }
 
 // Prediction returns the scores of the structure that holds the sequence; nil: there are none.
-func (f Fold) Prediction() *pleat.Prediction {
+func (f SourceFold) Prediction() *pleat.Prediction {
 	if f.View.Run.Result == nil {
 		return nil
 	}
@@ -276,7 +276,7 @@ func (r *Resolver) SourceFiles(ctx context.Context, w *pleat.Workflow) (flow.Sou
 func (r *Resolver) foldFiles(
 	ctx context.Context, owner pleat.ProjectID, md *pleat.MDInput, src flow.StructureSource,
 ) (out flow.SourceFiles, err error) {
-	fold, err := r.Fold(ctx, owner, src.Fold)
+	fold, err := r.SourceFold(ctx, owner, src.Fold)
 	if err == nil {
 		err = fold.CheckCompleted()
 	}

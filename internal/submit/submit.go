@@ -5,10 +5,13 @@
 package submit
 
 import (
+	"log/slog"
 	"time"
 
+	"pleat/internal/archive"
 	"pleat/internal/blob"
 	"pleat/internal/seal"
+	"pleat/internal/store/batches"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/webhooks"
@@ -22,16 +25,19 @@ type Resolver struct {
 	People   *people.Store
 	Runs     *runs.Store
 	Workers  *workers.Store  // whose models there are
+	Batches  *batches.Store  // nil: no job may be run again
 	Webhooks *webhooks.Store // nil: no method that decides who is notified may be called
 
 	Blobs blob.Store     // the files of libraries; nil: CheckAlignments and CheckTemplates must not be called
 	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
+	Log   *slog.Logger   // of files that are not removed; nil: RemoveBlobs must not be called
 
 	// FetchPDB is whether workflows and templates may name an entry of the Protein Data Bank. For workers it is set:
 	// whoever fetches knows whether it may.
 	FetchPDB     bool
-	FetchUniProt bool // whether workflows may name a UniProt accession
+	Archive      archive.URLs // of the Protein Data Bank, for the targets of designs
+	FetchUniProt bool         // whether workflows may name a UniProt accession
 
 	MaxTime time.Duration // that a run of a workflow may be expected to take; 0: no limit
 

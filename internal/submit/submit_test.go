@@ -95,7 +95,7 @@ func TestFold(t *testing.T) {
 			"another job's run":         {w.ann.Project, fold(other.Run, ""), "is not a run of the job"},
 			"another user's job":        {w.ben.Project, fold("", ""), pleat.ErrJobNotFound.Message},
 		} {
-			got, err := w.Fold(ctx, c.owner, c.ref)
+			got, err := w.SourceFold(ctx, c.owner, c.ref)
 			switch {
 			case c.want == "" && (err != nil || got.View.Run.ID != w.job.Run || got.Sequence.ID != protein):
 				t.Errorf("%s: %v %v", name, got, err)
@@ -106,7 +106,7 @@ func TestFold(t *testing.T) {
 		if err := s.Runs.SetPublic(ctx, w.ann, w.job.Job, true); err != nil {
 			t.Fatal(err)
 		}
-		got, err := w.Fold(ctx, w.ben.Project, fold("", ""))
+		got, err := w.SourceFold(ctx, w.ben.Project, fold("", ""))
 		if err != nil {
 			t.Fatal(err)
 		}

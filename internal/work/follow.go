@@ -77,7 +77,7 @@ func (u *Upkeep) followUp(ctx context.Context, f runs.FollowUp) (*runs.NewWorkfl
 		return nil, "the job has no protein sequence", nil
 	}
 	ref := pleat.FoldRef{Job: v.Job.ID, Run: v.Run.ID, Sequence: seq.ID}
-	fold := submit.Fold{View: v, Sequence: seq}
+	fold := submit.SourceFold{View: v, Sequence: seq}
 	made, err := flow.FromFold(f.Alias, f.Settings, flow.Fold{
 		Ref: ref, Name: fold.Name(false), User: v.Job.CreatedBy(),
 	})

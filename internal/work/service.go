@@ -75,6 +75,8 @@ type Inputs interface {
 	ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
 	// ReferencedComponents finds the files of the components that a fold names; see submit.Resolver.
 	ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
+	// DesignStructure finds the structure of the design that a fold folds; see submit.Resolver.
+	DesignStructure(ctx context.Context, f *pleat.FoldInput) (runs.DesignStructure, error)
 	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see
 	// runs.Store.
 	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []runs.Search) ([]bool, error)
@@ -181,6 +183,11 @@ func (d *Direct) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([
 // ReferencedComponents implements Inputs.
 func (d *Direct) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	return d.resolver.ReferencedComponents(ctx, f)
+}
+
+// DesignStructure implements Inputs.
+func (d *Direct) DesignStructure(ctx context.Context, f *pleat.FoldInput) (runs.DesignStructure, error) {
+	return d.resolver.DesignStructure(ctx, f)
 }
 
 // WorkflowSource implements Inputs.

@@ -258,6 +258,7 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) runs.RunFi
 		f.State = pleat.StateCompleted
 		f.InputHash, f.RequestHash, f.Source = t.reuse.input, t.reuse.request, t.reuse.source
 		f.Artifacts = append(f.Artifacts, t.reuse.shared...)
+		f.BinderRMSD = p.measureBinder(t, &out)
 	case errors.Is(context.Cause(t.ctx), queue.ErrStopped):
 		f.State, f.Artifacts = pleat.StateStopped, nil
 		f.Failure = pleat.Failed(pleat.FailCancelled, "stopped by its owner")

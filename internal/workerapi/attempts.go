@@ -152,6 +152,17 @@ func (c *Client) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) (
 	return c.referencedFiles(ctx, f, "components")
 }
 
+// DesignStructure finds the structure of the design that a fold folds.
+func (c *Client) DesignStructure(ctx context.Context, f *pleat.FoldInput) (runs.DesignStructure, error) {
+	var out DesignStructure
+	l := c.leaseOf(f.Run)
+	if err := c.about(ctx, l, request{method: http.MethodGet, path: "design", out: &out}); err != nil {
+		return runs.DesignStructure{}, err
+	}
+	c.addLinks(l.Task, out.Links)
+	return runs.DesignStructure{ReferencedFile: runs.ReferencedFile(out.File), Designed: out.Designed}, nil
+}
+
 // referencedFiles asks for the files of one kind that a fold names.
 func (c *Client) referencedFiles(ctx context.Context, f *pleat.FoldInput, path string) ([]runs.ReferencedFile, error) {
 	var out ReferencedFiles

@@ -32,6 +32,7 @@ func TaskOf(c *runs.ClaimedTask) Task {
 		Worked:     SecondsOf(c.Worked),
 		Earlier:    SecondsOf(c.Earlier),
 		Alignments: FilesOf(c.Alignments),
+		Design:     c.Design,
 	}
 	if k.Checkpoint.Key != "" {
 		out.Checkpoint = &Checkpoint{k.Checkpoint.Key, k.Checkpoint.Step}
@@ -81,6 +82,7 @@ func (t *Task) claimed(worker pleat.WorkerID, now time.Time) runs.ClaimedTask {
 		SearchDuration: t.Searched.Duration(),
 		Worked:         t.Worked.Duration(),
 		Earlier:        t.Earlier.Duration(),
+		Design:         t.Design,
 	}
 	if c := t.Checkpoint; c != nil {
 		out.Task.Checkpoint = pleat.Checkpoint{Key: c.Key, Step: c.Step}
@@ -182,6 +184,7 @@ func (f *Finish) Finished(artifacts []pleat.Artifact) runs.RunFinished {
 		MSA:         f.MSA,
 		RequestHash: f.RequestHash,
 		InputHash:   f.InputHash,
+		BinderRMSD:  f.BinderRMSD,
 		Source:      f.Source,
 	}
 }
@@ -199,6 +202,7 @@ func finishOf(f *runs.RunFinished, own func(key string) bool) Finish {
 		MSA:         f.MSA,
 		RequestHash: f.RequestHash,
 		InputHash:   f.InputHash,
+		BinderRMSD:  f.BinderRMSD,
 	}
 	for i := range f.Artifacts {
 		if a := &f.Artifacts[i]; own(a.Key) {

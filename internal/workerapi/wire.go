@@ -153,7 +153,9 @@ type Task struct {
 	Fold       *Fold           `json:"fold,omitempty"`
 	Workflow   *Workflow       `json:"workflow,omitempty"`
 	Alignments []File          `json:"alignments,omitempty"`
-	Links      map[string]Link `json:"links,omitempty"` // of the files above, by key
+	// Design is the workflow whose design the fold folds.
+	Design pleat.WorkflowID `json:"design,omitempty"`
+	Links  map[string]Link  `json:"links,omitempty"` // of the files above, by key
 }
 
 // Checkpoint is that of the last attempt.
@@ -289,6 +291,7 @@ type Finish struct {
 	MSA         pleat.State    `json:"msa"`
 	RequestHash string         `json:"request_hash,omitempty"`
 	InputHash   string         `json:"input_hash,omitempty"`
+	BinderRMSD  *float64       `json:"binder_rmsd,omitempty"` // of a fold of a design, in Å
 	Report
 }
 
@@ -363,7 +366,14 @@ type ReferencedFiles struct {
 	Links map[string]Link  `json:"links,omitempty"`
 }
 
-// ReferencedFile is the file of a template or of a component; see runs.ReferencedFile.
+// DesignStructure is the answer of GET tasks/{id}/design: the structure of the design that the fold folds.
+type DesignStructure struct {
+	File     ReferencedFile  `json:"file"`
+	Designed []string        `json:"designed"` // chains
+	Links    map[string]Link `json:"links,omitempty"`
+}
+
+// ReferencedFile is the file of a template, a component or a design; see runs.ReferencedFile.
 type ReferencedFile struct {
 	Name  string `json:"name"`
 	Key   string `json:"key,omitempty"`

@@ -196,6 +196,7 @@ var verbs = []struct {
 	{"GET", "alignments", nil},
 	{"GET", "templates", nil},
 	{"GET", "components", nil},
+	{"GET", "design", nil},
 	{"GET", "source", nil},
 	{"POST", "release", workerapi.Release{}},
 	{"POST", "yield", workerapi.Yield{Slots: workerapi.Slots{Queues: []string{pleat.SearchQueue("null")}}}},

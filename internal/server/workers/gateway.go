@@ -163,6 +163,7 @@ func (g *Gateway) routes() {
 	handle("POST tasks/{id}/cached-result", withHeld(g, small, g.cachedResult))
 	handle("GET tasks/{id}/alignments", withHeld(g, 0, g.alignments))
 	handle("GET tasks/{id}/templates", withHeld(g, 0, g.templates))
+	handle("GET tasks/{id}/design", withHeld(g, 0, g.design))
 	handle("GET tasks/{id}/components", withHeld(g, 0, g.components))
 	handle("GET tasks/{id}/source", withHeld(g, 0, g.source))
 	g.mux.HandleFunc(workerapi.Path, func(w http.ResponseWriter, r *http.Request) {

@@ -81,6 +81,7 @@ func checkFinish(in *workerapi.Finish) error {
 			return pleat.InvalidField("failure", " is missing in a run that did not complete")
 		}
 		in.Result, in.Artifacts, in.Shared, in.Source = in.Result.TimingsOnly(), nil, nil, ""
+		in.BinderRMSD = nil
 	default:
 		return pleat.InvalidField("state", " is %q; it must be COMPLETED, FAILED or STOPPED",
 			pleat.Clip(string(in.State)))
@@ -97,6 +98,9 @@ func checkFinish(in *workerapi.Finish) error {
 		if err := checkID("source", string(in.Source)); err != nil {
 			return err
 		}
+	}
+	if in.BinderRMSD != nil && *in.BinderRMSD < 0 {
+		return pleat.InvalidField("binder_rmsd", " is %g; it must not be negative", *in.BinderRMSD)
 	}
 	if f := in.Failure; f != nil {
 		if err := checkName("failure.kind", string(f.Kind), maxHost); err != nil {
@@ -432,6 +436,7 @@ func (g *Gateway) foldOf(ctx context.Context, c *caller) (*pleat.FoldInput, erro
 		return nil, pleat.Errorf(pleat.CodeConflict, "the task is not one of a fold")
 	}
 	return &pleat.FoldInput{
+		Job:         v.Job.ID,
 		Owner:       v.Job.Owner,
 		LibraryItem: v.Job.LibraryItem,
 		Sequences:   v.Job.Sequences,
@@ -448,6 +453,21 @@ func (g *Gateway) templates(ctx context.Context, c *caller, _ *none) (workerapi.
 // components is GET tasks/{id}/components: the files of the components that the fold names.
 func (g *Gateway) components(ctx context.Context, c *caller, _ *none) (workerapi.ReferencedFiles, error) {
 	return g.referencedFiles(ctx, c, g.resolver.ReferencedComponents)
+}
+
+// design is GET tasks/{id}/design: the structure of the design that the fold folds.
+func (g *Gateway) design(ctx context.Context, c *caller, _ *none) (workerapi.DesignStructure, error) {
+	fold, err := g.foldOf(ctx, c)
+	if err != nil {
+		return workerapi.DesignStructure{}, err
+	}
+	d, err := g.resolver.DesignStructure(ctx, fold)
+	if err != nil {
+		return workerapi.DesignStructure{}, err
+	}
+	out := workerapi.DesignStructure{File: workerapi.ReferencedFile(d.ReferencedFile), Designed: d.Designed}
+	out.Links, err = g.links(ctx, c, []string{d.Key})
+	return out, err
 }
 
 // referencedFiles answers with the files of one kind that the fold names, which find finds.

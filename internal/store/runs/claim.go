@@ -165,7 +165,8 @@ func (c *runClaim) setRunning() {
 // loadFolds reads the input of the folds.
 func (c *runClaim) loadFolds() {
 	c.Ask(`
-		SELECT `+jobColumns+", "+runColumns+`, r.fresh, r.trace
+		SELECT `+jobColumns+", "+runColumns+`, r.fresh, r.trace,
+			COALESCE((SELECT d.workflow_id FROM design_fold d WHERE d.job_id = j.id), '')
 		FROM `+tasks.ClaimedTasks+`
 		JOIN run r ON r.id = k.run_id
 		JOIN job j ON j.id = r.job_id
@@ -181,7 +182,8 @@ func (c *runClaim) scanFold(scan func(...any) error) error {
 	var rr runRow
 	var fresh int64
 	var trace string
-	if err := scan(append(append(jr.into(&j), rr.into(&u)...), &fresh, &trace)...); err != nil {
+	var design pleat.WorkflowID
+	if err := scan(append(append(jr.into(&j), rr.into(&u)...), &fresh, &trace, &design)...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
@@ -201,7 +203,7 @@ func (c *runClaim) scanFold(scan func(...any) error) error {
 		Constraints: j.Constraints,
 		Complex:     j.Complex,
 	}
-	k.Queued, k.Seed, k.Fresh, k.Trace = u.CreatedAt, u.Seed, fresh == 1, trace
+	k.Queued, k.Seed, k.Fresh, k.Trace, k.Design = u.CreatedAt, u.Seed, fresh == 1, trace, design
 	return nil
 }
 

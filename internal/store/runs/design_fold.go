@@ -126,9 +126,9 @@ type DesignFold struct {
 	Model    string
 	State    pleat.State
 	Result   *pleat.Result // nil unless the run completed
-	// BinderRMSD in Å is measured for Run if Measured is set; below 0: it cannot be measured.
-	BinderRMSD float64
-	Measured   bool
+	// BinderRMSD is how far the binder of Run is from that of the design, in Å over the backbone, with the targets
+	// superposed, or the binders if there is no target; nil: it was not measured.
+	BinderRMSD *float64
 }
 
 // maxDesignFolds is how many folds of a workflow are read.
@@ -165,11 +165,14 @@ func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]Desig
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 		var f DesignFold
 		var result, of string
-		if err := scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &f.BinderRMSD,
+		var rmsd float64
+		if err := scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &rmsd,
 			&of); err != nil {
 			return err
 		}
-		f.Measured = of == string(f.Run)
+		if of == string(f.Run) && rmsd >= 0 {
+			f.BinderRMSD = &rmsd
+		}
 		if f.State == pleat.StateCompleted {
 			if err := db.DecodeJSON(result, &f.Result); err != nil {
 				return err
@@ -182,11 +185,9 @@ func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]Desig
 	return out, db.Unavailable("read folds of designs", err)
 }
 
-// MeasureFold records the RMSD of the binder in a fold of a design, which holds for one run of its job.
-func (s *Store) MeasureFold(ctx context.Context, f *DesignFold) error {
-	return s.db.Write(ctx, "measure fold", func(t *db.Tx) error {
-		_, err := t.Exec("UPDATE design_fold SET of_run = $1, binder_rmsd = $2 WHERE job_id = $3", f.Run, f.BinderRMSD,
-			f.Job)
-		return err
-	})
+// recordBinder records the RMSD of the binder in a run of a fold of a design.
+func recordBinder(t *db.Tx, run pleat.RunID, rmsd float64) {
+	t.Send(`
+		UPDATE design_fold SET of_run = $1, binder_rmsd = $2
+		WHERE job_id = (SELECT r.job_id FROM run r WHERE r.id = $1)`, run, rmsd)
 }

@@ -67,6 +67,9 @@ func (s *Store) FinishRun(ctx context.Context, l tasks.Lease, f RunFinished) err
 			if e.inputHash, e.requestHash = f.InputHash, f.RequestHash; f.Source == "" {
 				s.measure(t, l, h.Queue)
 			}
+			if f.BinderRMSD != nil {
+				recordBinder(t, h.Run, *f.BinderRMSD)
+			}
 		}
 		tasks.End(t, l, e.state, e.failure)
 		return s.endRun(t, r, e)

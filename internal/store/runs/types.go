@@ -172,6 +172,8 @@ type ClaimedTask struct {
 	Queued   time.Time // when the run was created
 	Fresh    bool      // its owner does not accept a cached result
 	Trace    string    // in which the run was created; empty: none
+	// Design is the workflow whose design the fold folds; empty: it folds none.
+	Design pleat.WorkflowID
 	// Alignments are the files that the MSA search before a fold has published, and SearchDuration is how long it took.
 	// Both are zero if there was no search, or no sequence to search for.
 	Alignments     []pleat.Artifact
@@ -201,6 +203,8 @@ type RunFinished struct {
 	Progress    []pleat.Progress // not stored yet
 	RequestHash string           // under which EarlierRun finds the run; empty: it does not
 	InputHash   string           // under which later runs may reuse the result; empty: none may
+	// BinderRMSD of a completed fold of a design, see DesignFold; nil: it was not measured.
+	BinderRMSD *float64
 	// Source is the run whose files some of Artifacts share; empty: none. If it cannot be read any more, FinishRun
 	// returns ErrSourceGone.
 	Source pleat.RunID
@@ -217,6 +221,12 @@ type ReferencedFile struct {
 	Name  string // of the file, or of a template's entry of the Protein Data Bank
 	Key   string // of the blob; empty: the worker fetches the entry
 	Bytes int64  // of the file; 0: not known
+}
+
+// DesignStructure is the structure of a design that a job folds.
+type DesignStructure struct {
+	ReferencedFile
+	Designed []string // the names of the chains that are designed
 }
 
 // ReferencedAlignment is a file with an alignment that a job names, so that its sequence is not searched for.

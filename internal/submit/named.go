@@ -1,16 +1,17 @@
-package server
+package submit
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"pleat"
-	"pleat/api"
 	"pleat/internal/batch"
+	"pleat/internal/blob"
 	"pleat/internal/format"
 	"pleat/internal/store/runs"
 )
@@ -18,10 +19,17 @@ import (
 // maxNamedText bounds the FASTA files together that one text names, in bytes.
 const maxNamedText = 64 << 20
 
+// LibraryFileAs is a file of the library that stands for a name in a text. Item need not be a UUID.
+type LibraryFileAs struct {
+	Item string
+	Name string // of the file
+	Path string // the name in the text; empty: every name that ends in that of the file
+}
+
 // namedFiles are the files of the caller's library that stand for the names in a text. Nothing else is ever read for a
 // name: the machine of the server has no part in it.
 type namedFiles struct {
-	s     *Server
+	blobs blob.Store
 	list  []namedFile
 	paths map[string]int // name as the text has it → index in list
 	names map[string]int // last part of such a name → index in list
@@ -35,37 +43,36 @@ type namedFile struct {
 	used bool
 }
 
-// namedFiles looks up the files of a request. 400: a field is wrong, or the item has no such file; 403: the key may not
-// read; 404: the caller has no such item.
-func (s *Server) namedFiles(ctx context.Context, c *call, list []api.ImportFile) (*namedFiles, error) {
-	n := &namedFiles{s: s, paths: map[string]int{}, names: map[string]int{}}
+// namedFiles looks up the files of a request. An error has CodeInvalid for a wrong field or an item without such a file,
+// CodeForbidden if the key may not read, or CodeNotFound if the item is out of reach, unless it is the store's.
+func (r *Resolver) namedFiles(ctx context.Context, by Caller, list []LibraryFileAs) (*namedFiles, error) {
+	n := &namedFiles{blobs: r.Blobs, paths: map[string]int{}, names: map[string]int{}}
 	if len(list) == 0 {
 		return n, nil
 	}
-	if err := c.checkReads("import a file with files of the library"); err != nil {
+	if err := by.CheckReads("import a file with files of the library"); err != nil {
 		return nil, err
 	}
 	items := map[string]runs.LibraryItem{}
 	for i, f := range list {
 		at := batch.At("files", i)
-		if !pleat.IsUUID(f.LibraryItemID) {
-			return nil, pleat.InvalidField(at+".libraryItemId", " is %q; it must be a UUID",
-				pleat.Clip(f.LibraryItemID))
+		if !pleat.IsUUID(f.Item) {
+			return nil, pleat.InvalidField(at+".libraryItemId", " is %q; it must be a UUID", pleat.Clip(f.Item))
 		}
-		item, ok := items[f.LibraryItemID]
+		item, ok := items[f.Item]
 		if !ok {
 			var err error
-			if item, err = s.store.Runs.Item(ctx, c.reach(), pleat.ItemID(f.LibraryItemID)); err != nil {
+			if item, err = r.Runs.Item(ctx, by.Reach, pleat.ItemID(f.Item)); err != nil {
 				return nil, err
 			}
-			items[f.LibraryItemID] = item
+			items[f.Item] = item
 		}
-		file, err := fileNamed(&item, f.FileName)
-		if err != nil {
+		k := slices.IndexFunc(item.Files, func(file runs.LibraryFile) bool { return file.Name == f.Name })
+		if k < 0 {
 			return nil, pleat.InvalidField(at+".fileName", " is %q; the library item has no file of this name",
-				pleat.Clip(f.FileName))
+				pleat.Clip(f.Name))
 		}
-		key, of, field := f.FileName, n.names, "fileName"
+		key, of, field := f.Name, n.names, "fileName"
 		if f.Path != "" {
 			key, of, field = f.Path, n.paths, "path"
 		}
@@ -74,7 +81,7 @@ func (s *Server) namedFiles(ctx context.Context, c *call, list []api.ImportFile)
 				"name it stands for", pleat.Clip(key), batch.At("files", first))
 		}
 		of[key] = len(n.list)
-		n.list = append(n.list, namedFile{item: item.ID, file: *file})
+		n.list = append(n.list, namedFile{item: item.ID, file: item.Files[k]})
 	}
 	return n, nil
 }
@@ -137,14 +144,14 @@ func (n *namedFiles) text(ctx context.Context, f *namedFile) (string, error) {
 		return "", pleat.Invalidf("the files up to %q have more than %d bytes together", pleat.Clip(f.file.Name),
 			maxNamedText)
 	}
-	in, _, err := n.s.blobs.Open(ctx, f.file.Key)
+	in, _, err := n.blobs.Open(ctx, f.file.Key)
 	if err != nil {
-		return "", storageError(err)
+		return "", StorageError(err)
 	}
 	defer in.Close()
 	b, err := io.ReadAll(io.LimitReader(in, format.MaxBytes+1))
 	if err != nil {
-		return "", storageError(err)
+		return "", StorageError(err)
 	}
 	if !utf8.Valid(b) {
 		return "", pleat.Invalidf("the file %q is not text in UTF-8", pleat.Clip(f.file.Name))
@@ -162,57 +169,4 @@ func (n *namedFiles) unused() []string {
 		}
 	}
 	return out
-}
-
-// readContent reads the rows of a batch from the file of another program that the request has instead of jobs.
-func (s *Server) readContent(ctx context.Context, c *call, in *api.CreateBatch, p *preparedBatch) error {
-	switch {
-	case in.Content == "" && in.Format != "":
-		return pleat.InvalidField("format", " is the format of content, which is absent")
-	case in.Content == "" && in.Files != nil:
-		return pleat.InvalidField("files", " are those that content names, which is absent")
-	case in.Content == "":
-		return nil
-	case p.spec.Kind != pleat.BatchList:
-		return pleat.InvalidField("content", " is a field of the kind list; the kind of this batch is %s",
-			pleat.Clip(in.Kind))
-	case in.Jobs != nil:
-		return pleat.InvalidField("content", " and jobs are given; a batch has one of them")
-	}
-	named, err := s.namedFiles(ctx, c, in.Files)
-	if err != nil {
-		return err
-	}
-	got, err := format.Import(in.Content, format.Name(in.Format), format.Options{
-		Name:  in.Name,
-		Files: named.files(ctx),
-		Rows:  true,
-		Bytes: maxBatchBody,
-		Jobs:  pleat.MaxBatchRows,
-		Stop:  ctx.Err,
-	})
-	if err != nil {
-		return inContent(err)
-	}
-	p.notes = append(got.Notes, named.unused()...)
-	for i := range got.Jobs {
-		p.spec.Jobs = append(p.spec.Jobs, importedRow(&got.Jobs[i], got.IDs[i], p.spec.Params))
-	}
-	return nil
-}
-
-// importedRow returns a job of a file as a row of a batch. What the file says of parameters and constraints stands
-// before those of the batch.
-func importedRow(j *pleat.Job, id string, of pleat.Params) batch.Entry {
-	e := batch.Entry{CustomID: id, Sequences: j.Sequences}
-	if len(j.Params.Values) > 0 {
-		for name, v := range j.Params.Values {
-			of = of.With(name, v)
-		}
-		e.Params = &of
-	}
-	if !j.Constraints.Empty() {
-		e.Constraints = &j.Constraints
-	}
-	return e
 }
