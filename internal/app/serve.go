@@ -224,6 +224,7 @@ func (a *App) newServer(
 		Agents: func(service http.Handler, stop <-chan struct{}) http.Handler {
 			return mcp.Handler(mcp.Service{Handler: service, URL: public, Stop: stop, Log: a.log})
 		},
+		Installable: installable(c),
 	})
 }
 

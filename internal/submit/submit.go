@@ -33,6 +33,9 @@ type Resolver struct {
 	FetchPDB     bool
 	FetchUniProt bool // whether workflows may name a UniProt accession
 
+	// Installable are the names of the runners that an operator can install, by their fold models.
+	Installable map[string]string
+
 	MaxTime time.Duration // that a run of a workflow may be expected to take; 0: no limit
 
 	models modelCache
