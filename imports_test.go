@@ -122,8 +122,12 @@ func pure(path string) bool {
 
 // TestImportsGoDown reads the files in this process and not by go list, so that Go knows on what its result depends.
 func TestImportsGoDown(t *testing.T) {
+	folders, err := packageFolders()
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := 0
-	for _, dir := range packageFolders(t) {
+	for _, dir := range folders {
 		p, err := build.ImportDir(dir, 0)
 		var empty *build.NoGoError
 		if errors.As(err, &empty) {
@@ -156,9 +160,8 @@ func TestImportsGoDown(t *testing.T) {
 
 // packageFolders returns the folders of the module that may have packages: no hidden ones, none of other modules, and
 // none that Go ignores.
-func packageFolders(t *testing.T) (out []string) {
-	t.Helper()
-	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+func packageFolders() (out []string, err error) {
+	err = filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
 			return err
 		}
@@ -173,10 +176,7 @@ func packageFolders(t *testing.T) (out []string) {
 		out = append(out, path)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return out, err
 }
 
 // TestArchitecturePage compares the layers with the table of docs/architecture.md: every package of the module that has

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -28,14 +29,27 @@ type sourceFile struct {
 	text string
 }
 
-// sourceFiles reads the Go files of the module outside of tests.
-func sourceFiles(t *testing.T) (out []sourceFile) {
+// sourceFiles returns the Go files of the module outside of tests.
+func sourceFiles(t *testing.T) []sourceFile {
 	t.Helper()
+	files, err := parsedFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// parsedFiles reads and parses the files once for all rules.
+var parsedFiles = sync.OnceValues(func() (out []sourceFile, err error) {
+	folders, err := packageFolders()
+	if err != nil {
+		return nil, err
+	}
 	set := token.NewFileSet()
-	for _, dir := range packageFolders(t) {
+	for _, dir := range folders {
 		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		for _, name := range names {
 			if strings.HasSuffix(name, "_test.go") {
@@ -43,17 +57,17 @@ func sourceFiles(t *testing.T) (out []sourceFile) {
 			}
 			text, err := os.ReadFile(name)
 			if err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
 			f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution|parser.ParseComments)
 			if err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
 			out = append(out, sourceFile{filepath.ToSlash(name), f, string(text)})
 		}
 	}
-	return out
-}
+	return out, nil
+})
 
 // receiver returns the name of the type whose method a declaration is; empty: it is none.
 func receiver(d ast.Decl) string {

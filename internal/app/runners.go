@@ -55,6 +55,17 @@ func embeddedManifest(c config.Config, name string) (*runner.Manifest, error) {
 	return m, nil
 }
 
+// installable returns the names of the embedded runners by their fold models.
+func installable(c config.Config) map[string]string {
+	embedded := map[string]*runner.Manifest{}
+	for _, name := range runners.Names() {
+		if m, err := embeddedManifest(c, name); err == nil { // Manifests reports an error
+			embedded[name] = m
+		}
+	}
+	return runner.FoldModels(embedded)
+}
+
 // readManifest returns the manifest of the runner in a folder of a name. An error lists the engines that there are, or
 // says what is wrong with the manifest.
 func readManifest(c config.Config, name string) (*runner.Manifest, error) {

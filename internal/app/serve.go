@@ -230,6 +230,7 @@ func (a *App) newServer(
 				Clock:   time.Now,
 			})
 		},
+		Installable: installable(c),
 	})
 }
 

@@ -123,8 +123,14 @@ func newFixtureIn(
 
 	h.http = httptest.NewUnstartedServer(nil)
 	cfg := server.Config{PublicURL: "http://" + h.http.Listener.Addr().String(), OpenMetrics: true}
-	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: newRing(t), Clock: h.clock.Now,
-		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	deps := server.Deps{
+		Store:       h.store,
+		Blobs:       h.blobs,
+		Ring:        newRing(t),
+		Clock:       h.clock.Now,
+		Log:         slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Installable: map[string]string{"boltz-2": "boltz"},
+	}
 	change(&cfg, &deps)
 	if h.srv, err = server.New(cfg, deps); err != nil {
 		t.Fatal(err)

@@ -196,6 +196,8 @@ type Deps struct {
 	Tracer *tracing.Tracer
 	// Figures are further metrics that /metrics shows.
 	Figures []prometheus.Collector
+	// Installable are the names of the runners by their fold models; see submit.Resolver.
+	Installable map[string]string
 }
 
 // New creates a server. It fails if cfg.PublicURL is not an http or https URL. It starts no goroutine, does not use the
@@ -277,6 +279,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Archive:      cfg.ArchiveURLs,
 		FetchUniProt: cfg.ArchiveURLs.UniProt != "",
 		MaxTime:      cfg.MaxTime,
+		Installable:  d.Installable,
 	}
 	s.meters = newMeters(s)
 	s.meters.registry.MustRegister(d.Figures...)

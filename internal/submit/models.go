@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -72,23 +73,14 @@ func (r *Resolver) FoldModel(ctx context.Context, name string) (pleat.Model, err
 	if m, ok := pleat.FindModel(all, name); ok {
 		return m, nil
 	}
-	return pleat.Model{}, unknownModel(all, name, field)
-}
-
-// installable maps the model names that existing clients send to the engine (a folder of runners/) that serves them.
-var installable = map[string]string{
-	"boltz-2": "boltz-2", "boltz": "boltz", "esm1b": "esm1b", "esmfold2": "esmfold2", "openfold3": "openfold3",
-	"chai1": "chai1", "intellifold": "intellifold", "protenix": "protenix", "protenix-v2": "protenix-v2",
-	"monomer": "colabfold", "multimer": "colabfold",
-	"simplefold_100M": "simplefold", "simplefold_360M": "simplefold", "simplefold_700M": "simplefold",
-	"simplefold_1.1B": "simplefold", "simplefold_1.6B": "simplefold", "simplefold_3B": "simplefold",
+	return pleat.Model{}, r.unknownModel(all, name, field)
 }
 
 // program is a well-known program of which the models have other names here.
 type program struct {
 	title  string
 	names  []string // that callers may give it, in lower case without spaces, hyphens and underscores
-	models []string // its models here, which are keys of installable; none: it cannot run here
+	models []string // its models here, which a runner has; none: it cannot run here
 	text   string   // the models in a sentence, or what there is instead of them
 }
 
@@ -134,21 +126,33 @@ func programNamed(name string) (program, bool) {
 	return programs[i], true
 }
 
-// explain says what the program is called here, where models run, and what to install if none of its own is among them.
-func (p program) explain(models []string) string {
+// installName returns the name by which the operator installs the engine of a model: that of the engine if the model is
+// one of several of a program, since one installation is for all of them, else that of the model.
+func (r *Resolver) installName(model string) string {
+	for _, p := range programs {
+		if len(p.models) > 1 && slices.Contains(p.models, model) {
+			return cmp.Or(r.Installable[model], model)
+		}
+	}
+	return model
+}
+
+// explain says what a program is called here, where models run, and what to install if none of its own is among them.
+func (r *Resolver) explain(p program, models []string) string {
 	if len(p.models) == 0 {
 		return fmt.Sprintf("%s does not run here; %s", p.title, p.text)
 	}
 	text := fmt.Sprintf("%s is called %s here", p.title, p.text)
 	if !slices.ContainsFunc(p.models, func(m string) bool { return slices.Contains(models, m) }) {
-		text += ", and has no engine; the operator can add it with: pleat engines install " + installable[p.models[0]]
+		text += ", and has no engine; the operator can add it with: pleat engines install " +
+			r.installName(p.models[0])
 	}
 	return text
 }
 
 // unknownModel returns the error for a fold model that does not run here. It says what to install, or which models
 // there are.
-func unknownModel(models []pleat.Model, name, field string) error {
+func (r *Resolver) unknownModel(models []pleat.Model, name, field string) error {
 	var names []string
 	for _, m := range models {
 		if m.Kind == pleat.TaskFold {
@@ -161,12 +165,12 @@ func unknownModel(models []pleat.Model, name, field string) error {
 			pleat.Clip(name))
 	}
 	here := strings.Join(names, ", ")
-	if engine, ok := installable[name]; ok {
+	if _, ok := r.Installable[name]; ok {
 		return pleat.InvalidField(field, " %q has no engine here; the operator can add it with: "+
-			"pleat engines install %s. Models here: %s", name, engine, here)
+			"pleat engines install %s. Models here: %s", name, r.installName(name), here)
 	}
 	if p, ok := programNamed(name); ok {
-		return pleat.InvalidField(field, " is %q: %s. Models here: %s", pleat.Clip(name), p.explain(names), here)
+		return pleat.InvalidField(field, " is %q: %s. Models here: %s", pleat.Clip(name), r.explain(p, names), here)
 	}
 	if near := pleat.Nearest(name, names); near != "" {
 		return pleat.InvalidField(field, " %q is not a known model; did you mean %q? Models here: %s",

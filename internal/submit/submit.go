@@ -39,6 +39,9 @@ type Resolver struct {
 	Archive      archive.URLs // of the Protein Data Bank, for the targets of designs
 	FetchUniProt bool         // whether workflows may name a UniProt accession
 
+	// Installable are the names of the runners that an operator can install, by their fold models.
+	Installable map[string]string
+
 	MaxTime time.Duration // that a run of a workflow may be expected to take; 0: no limit
 
 	models modelCache

@@ -450,6 +450,19 @@ func (m *Manifest) stage(name string) string {
 // seconds converts a time of the manifest.
 func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
 
+// FoldModels returns the keys of manifests by the fold models that these have.
+func FoldModels(manifests map[string]*Manifest) map[string]string {
+	out := map[string]string{}
+	for name, m := range manifests {
+		for i := range m.Models {
+			if m.Models[i].Kind == pleat.TaskFold {
+				out[m.Models[i].Name] = name
+			}
+		}
+	}
+	return out
+}
+
 // Manifests reads the manifests of all runners in a folder. The keys are the names of the runners' folders; a manifest
 // that cannot be read has an entry in invalid. Folders whose name begins with a dot are skipped.
 func Manifests(dir string) (manifests map[string]*Manifest, invalid map[string]error) {
