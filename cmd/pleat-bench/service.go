@@ -21,6 +21,7 @@ import (
 	"pleat/internal/engine/builtin"
 	"pleat/internal/seal"
 	"pleat/internal/server"
+	"pleat/internal/server/route"
 	"pleat/internal/store"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
@@ -153,7 +154,7 @@ func (h *service) serve(ctx context.Context) error {
 	}
 	h.addr = l.Addr().String()
 	deps := server.Deps{Store: h.store, Blobs: h.blobs, Ring: ring, Log: h.log}
-	s, err := server.New(server.Config{PublicURL: "http://" + h.addr}, deps)
+	s, err := server.New(server.Config{Config: route.Config{PublicURL: "http://" + h.addr}}, deps)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -9,7 +9,7 @@ import (
 
 	"pleat/internal/config"
 	"pleat/internal/identity"
-	"pleat/internal/server"
+	"pleat/internal/server/signin"
 )
 
 // newIssuer returns the client of the issuer by which people sign in; nil: there is none.
@@ -41,8 +41,8 @@ func newIssuer(c config.Config) (*identity.Issuer, error) {
 }
 
 // loginConfig returns how people sign in by the issuer.
-func loginConfig(c config.Config) server.LoginConfig {
-	out := server.LoginConfig{
+func loginConfig(c config.Config) signin.Config {
+	out := signin.Config{
 		Title: c.OIDCTitle, DeviceClient: c.OIDCDeviceClient, Scopes: c.OIDCScopes,
 		For: time.Duration(c.SessionHours) * time.Hour, OperatorsByGroup: c.OIDCOperatorGroup != "",
 	}

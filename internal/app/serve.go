@@ -20,6 +20,7 @@ import (
 	"pleat/internal/mcp"
 	"pleat/internal/queue"
 	"pleat/internal/server"
+	"pleat/internal/server/route"
 	"pleat/internal/telemetry"
 	"pleat/internal/ui"
 	"pleat/internal/webhook"
@@ -196,12 +197,14 @@ func (a *App) newServer(
 	}
 	tcp, _ := addr.(*net.TCPAddr)
 	return server.New(server.Config{
-		PublicURL:      public,
-		Hosts:          c.Hosts,
-		MaxBody:        int64(c.MaxBody),
-		Rate:           c.Rate,
-		TrustedProxies: trusted,
-		MetricsToken:   c.Metrics,
+		Config: route.Config{
+			PublicURL:      public,
+			Hosts:          c.Hosts,
+			MaxBody:        int64(c.MaxBody),
+			Rate:           c.Rate,
+			TrustedProxies: trusted,
+		},
+		MetricsToken: c.Metrics,
 		// A proxy on this machine makes its callers' connections look local.
 		OpenMetrics:  tcp != nil && tcp.IP.IsLoopback() && len(trusted) == 0,
 		IngestSecret: c.Ingest,

@@ -27,6 +27,9 @@ func (s Stopwatch) Elapsed() time.Duration { return time.Since(s.start) }
 // Seconds returns the time since the start in seconds.
 func (s Stopwatch) Seconds() float64 { return s.Elapsed().Seconds() }
 
+// StartedAt returns when the stopwatch was started by the machine's clock, for traces.
+func (s Stopwatch) StartedAt() time.Time { return s.start }
+
 // Compare returns -1 if s started before t, 1 if it started after t, and 0 if they started together.
 func (s Stopwatch) Compare(t Stopwatch) int { return s.start.Compare(t.start) }
 

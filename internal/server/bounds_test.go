@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"fmt"
@@ -8,6 +8,9 @@ import (
 
 	"pleat/api"
 	"pleat/internal/config"
+	"pleat/internal/server/flows"
+	"pleat/internal/server/library"
+	"pleat/internal/server/route"
 	"pleat/internal/submit"
 )
 
@@ -20,34 +23,33 @@ func TestDocumentedBounds(t *testing.T) {
 	}
 	page := string(text)
 	c := config.Default()
-	var cfg Config
-	defaults(&cfg)
+	cfg := route.Config{}.WithDefaults()
 	const mib = 1 << 20
 	for _, row := range []string{
-		fmt.Sprintf("| address and headers of a request | %d KiB |", maxHeader>>10),
+		fmt.Sprintf("| address and headers of a request | %d KiB |", route.MaxHeader>>10),
 		fmt.Sprintf("| JSON with sequences, questions or files of other programs | %s bytes |", thousands(api.MaxBody)),
-		fmt.Sprintf("| other JSON | %d KiB |", small(nil)>>10),
+		fmt.Sprintf("| other JSON | %d KiB |", route.Small(nil)>>10),
 		fmt.Sprintf("| levels of arrays and objects | %d |", api.MaxDepth),
-		fmt.Sprintf("| large JSON bodies of one user under way | %d times `max-body` |", bodyShare),
+		fmt.Sprintf("| large JSON bodies of one user under way | %d times `max-body` |", route.BodyShare),
 		fmt.Sprintf("| large JSON bodies of all users under way | %d times `max-body`, and %d more for users",
-			bodyTotal, bodyFirst),
-		fmt.Sprintf("| metadata of a library item | %d KiB |", maxMetadata>>10),
+			route.BodyTotal, route.BodyFirst),
+		fmt.Sprintf("| metadata of a library item | %d KiB |", library.MaxMetadata>>10),
 		fmt.Sprintf("| one file of a library | %d MiB |", submit.MaxFile/mib),
-		fmt.Sprintf("| files of one upload | %d, together %s MiB |", maxUploadFiles,
-			thousands(maxUploadFiles*(submit.MaxFile/mib+1))),
-		fmt.Sprintf("| uploads of one user under way | %d |", maxUploads),
-		fmt.Sprintf("| comparisons, contacts and scripts of one caller under way | %d |", maxComputations),
+		fmt.Sprintf("| files of one upload | %d, together %s MiB |", library.MaxUploadFiles,
+			thousands(library.MaxUploadFiles*(submit.MaxFile/mib+1))),
+		fmt.Sprintf("| uploads of one user under way | %d |", library.MaxUploads),
+		fmt.Sprintf("| comparisons, contacts and scripts of one caller under way | %d |", route.MaxComputations),
 		fmt.Sprintf("| comparisons, contacts and scripts of all callers without a key under way | %d |",
-			strangerComputations),
-		fmt.Sprintf("| one structure of a comparison, contacts or a script | %d MiB |", maxDirectBytes/mib),
-		fmt.Sprintf("| entries of the Protein Data Bank that one caller is sent at a time | %d |", maxEntries),
+			route.StrangerComputations),
+		fmt.Sprintf("| one structure of a comparison, contacts or a script | %d MiB |", submit.MaxDirectBytes/mib),
+		fmt.Sprintf("| entries of the Protein Data Bank that one caller is sent at a time | %d |", flows.MaxEntries),
 		fmt.Sprintf("| templates that a request has checked, together | %d MiB |", submit.MaxTemplatesRead/mib),
 		fmt.Sprintf("| files and metadata of one user's library | %s |",
 			strings.Replace(c.Library.String(), "GiB", " GiB", 1)),
 		fmt.Sprintf("| items and files of one user's library | %s |", thousands(c.LibraryItems)),
 		fmt.Sprintf("| event streams of one user, or of one address without a key | %d |", cfg.Streams),
-		fmt.Sprintf("| event streams of all callers without a key | %s |", thousands(strangerStreams)),
-		fmt.Sprintf("Bodies of up to %d KiB are not counted", freeBody>>10),
+		fmt.Sprintf("| event streams of all callers without a key | %s |", thousands(route.StrangerStreams)),
+		fmt.Sprintf("Bodies of up to %d KiB are not counted", route.FreeBody>>10),
 		fmt.Sprintf("A stream has a comment every %.0f seconds", cfg.StreamHeartbeat.Seconds()),
 	} {
 		if !strings.Contains(page, row) {

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"pleat/internal/server/openapi"
+	"pleat/internal/server/route"
+	"pleat/internal/server/service"
 	"pleat/internal/store/storetest"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // get asks a server.
@@ -30,7 +32,7 @@ func get(t *testing.T, s *Server, path string, header ...string) *httptest.Respo
 func newBare(t *testing.T, d Deps) *Server {
 	t.Helper()
 	d.Store = storetest.OpenAt(t, storetest.Databases()["sqlite"](t), nil)
-	s, err := New(Config{PublicURL: "http://fold.example.org"}, d)
+	s, err := New(Config{Config: route.Config{PublicURL: "http://fold.example.org"}}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,29 +43,30 @@ func newBare(t *testing.T, d Deps) *Server {
 func TestDocumentIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	made := 0
-	routes := append(allRoutes(), route{
-		id:      "getCount",
-		section: sections[0],
-		pattern: "GET /count",
-		access:  open,
-		summary: "Count",
-		handler: endpoint{response: openapi.Content{"text/plain": func(huma.Registry) *huma.Schema {
+	routes := append(AllRoutes(), route.Route{
+		ID:      "getCount",
+		Section: route.Sections[0],
+		Pattern: "GET /count",
+		Summary: "Count",
+		Handler: route.Answers(openapi.Content{"text/plain": func(huma.Registry) *huma.Schema {
 			made++
 			return &huma.Schema{Type: huma.TypeString}
-		}}},
+		}}, nil),
 	})
 	var reference func() []byte
-	d := newDocumentation("http://fold.example.org", routes, func(r func() []byte) http.Handler {
+	s := newBare(t, Deps{})
+	s.service.Docs = service.NewDocumentation("http://fold.example.org", routes, func(r func() []byte) http.Handler {
 		reference = r
 		return nil
 	})
+	s.handler = s.newHandler(s.service.Routes(), nil)
 	if made != 0 {
 		t.Fatalf("the document is made %d times before someone asks for it", made)
 	}
 	for range 2 {
-		for _, text := range []func() (packed, error){d.page, d.openAPI} {
-			if body, err := text(); err != nil || len(body) == 0 {
-				t.Error(len(body), err)
+		for _, path := range []string{"/openapi.json", "/docs"} {
+			if w := get(t, s, path); w.Code != 200 || !strings.Contains(w.Body.String(), "/count") {
+				t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
 			}
 		}
 		if !strings.Contains(string(reference()), "/count") {
@@ -124,27 +127,22 @@ func TestDocumentationIsSentPacked(t *testing.T) {
 // A document that cannot be made is a fault of the program. A request for it gets the answer of all such faults.
 func TestDocumentThatCannotBeMade(t *testing.T) {
 	t.Parallel()
-	bad := append(allRoutes(), route{
-		id:      "getColour",
-		section: sections[0],
-		pattern: "GET /colour",
-		access:  open,
-		summary: "Read a colour",
-		handler: endpoint{response: openapi.JSON[struct {
+	bad := append(AllRoutes(), route.Route{
+		ID:      "getColour",
+		Section: route.Sections[0],
+		Pattern: "GET /colour",
+		Summary: "Read a colour",
+		Handler: route.Answers(openapi.JSON[struct {
 			Colour string `json:"colour" enum:"violet,teal"`
-		}]()},
+		}](), nil),
 	})
 	reference := func(r func() []byte) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(r()) })
 	}
 	for _, site := range []func(func() []byte) http.Handler{nil, reference} {
 		s := newBare(t, Deps{Docs: site})
-		broken := newDocumentation("http://fold.example.org", bad, site)
-		if _, err := broken.openAPI(); err == nil || !strings.Contains(err.Error(), "violet teal") {
-			t.Fatalf("the document of an enumeration without a name is made: %v", err)
-		}
-		s.docs = broken
-		s.handler = s.mux(allRoutes(), nil)
+		s.service.Docs = service.NewDocumentation("http://fold.example.org", bad, site)
+		s.handler = s.newHandler(s.service.Routes(), nil)
 		paths := []string{"/openapi.json", "/docs"}
 		if site != nil {
 			paths = []string{"/openapi.json", "/docs/api/"}

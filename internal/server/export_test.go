@@ -1,27 +1,27 @@
 package server
 
-import "pleat"
+import (
+	"pleat/internal/server/batches"
+	"pleat/internal/server/flows"
+	"pleat/internal/server/jobs"
+	"pleat/internal/server/library"
+	"pleat/internal/server/operators"
+	"pleat/internal/server/people"
+	"pleat/internal/server/route"
+	"pleat/internal/server/service"
+	"pleat/internal/server/webhooks"
+)
 
-// RouteForTest is what a test outside of this package needs to know of a route.
-type RouteForTest struct {
-	ID, Method, Path string
-	Access           string // open, anyone, reader or user
-	Needs            pleat.Role
-	InProject        bool // it takes the query projectId
-	Stream           bool // it answers with an event stream
-}
-
-// RoutesForTest returns all routes.
-func RoutesForTest() []RouteForTest {
-	var out []RouteForTest
-	for _, rt := range allRoutes() {
-		r := RouteForTest{ID: rt.id, Method: rt.method(), Path: rt.path(), Needs: rt.needs(),
-			Stream: rt.handler.eventStream,
-			Access: map[access]string{open: "open", anyone: "anyone", reader: "reader", user: "user"}[rt.access]}
-		for _, p := range rt.query {
-			r.InProject = r.InProject || p.Name == projectParam
-		}
-		out = append(out, r)
-	}
-	return out
+// AllRoutes returns all routes, with handlers that must not be called.
+func AllRoutes() []route.Route {
+	return (&resources{
+		jobs:      new(jobs.Handlers),
+		batches:   new(batches.Handlers),
+		flows:     new(flows.Handlers),
+		library:   new(library.Handlers),
+		webhooks:  new(webhooks.Handlers),
+		people:    new(people.Handlers),
+		service:   new(service.Handlers),
+		operators: new(operators.Handlers),
+	}).routes()
 }

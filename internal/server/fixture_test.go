@@ -16,6 +16,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/server"
+	"pleat/internal/server/route"
 	"pleat/internal/store"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
@@ -122,7 +123,10 @@ func newFixtureIn(
 	h.register(testModel, bigModel)
 
 	h.http = httptest.NewUnstartedServer(nil)
-	cfg := server.Config{PublicURL: "http://" + h.http.Listener.Addr().String(), OpenMetrics: true}
+	cfg := server.Config{
+		Config:      route.Config{PublicURL: "http://" + h.http.Listener.Addr().String()},
+		OpenMetrics: true,
+	}
 	deps := server.Deps{
 		Store:       h.store,
 		Blobs:       h.blobs,

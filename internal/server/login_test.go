@@ -15,6 +15,7 @@ import (
 	"pleat/internal/identity/identitytest"
 	"pleat/internal/seal"
 	"pleat/internal/server"
+	"pleat/internal/server/signin"
 	"pleat/internal/store/people"
 )
 
@@ -40,7 +41,7 @@ func newSignInFixtureWith(t *testing.T, change func(*server.Deps), scopes ...str
 			DeviceClientID: identitytest.DeviceClient, OperatorGroup: "operators", Now: d.Clock})
 		t.Cleanup(client.Close)
 		d.Issuer = client
-		cfg.Login = server.LoginConfig{Title: "the lab", DeviceClient: identitytest.DeviceClient, Scopes: scopes,
+		cfg.Login = signin.Config{Title: "the lab", DeviceClient: identitytest.DeviceClient, Scopes: scopes,
 			OperatorsByGroup: true}
 		change(d)
 	})

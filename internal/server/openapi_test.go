@@ -16,6 +16,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server"
+	"pleat/internal/server/route"
 	"pleat/internal/store/people"
 )
 
@@ -416,7 +417,7 @@ func TestServe(t *testing.T) {
 func TestNewRefusesBadAddress(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "fold.example.org", "ftp://x", "http://", "https://u:p@x", "https://x?y=1"} {
-		if _, err := server.New(server.Config{PublicURL: url}, server.Deps{}); err == nil {
+		if _, err := server.New(server.Config{Config: route.Config{PublicURL: url}}, server.Deps{}); err == nil {
 			t.Errorf("%q was taken", url)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"pleat/api"
 	"pleat/internal/blob"
 	"pleat/internal/server"
+	"pleat/internal/server/route"
 	"pleat/internal/store"
 	"pleat/internal/store/storetest"
 )
@@ -276,7 +277,7 @@ func TestPanic(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	h.http.Config.Handler = nil
-	bad, err := server.New(server.Config{PublicURL: h.http.URL}, server.Deps{
+	bad, err := server.New(server.Config{Config: route.Config{PublicURL: h.http.URL}}, server.Deps{
 		Store: h.store,
 		Blobs: h.blobs,
 		Ring:  newRing(t),
@@ -336,7 +337,7 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	newServer := func(d server.Deps) *server.Server {
-		s, err := server.New(server.Config{PublicURL: h.http.URL}, d)
+		s, err := server.New(server.Config{Config: route.Config{PublicURL: h.http.URL}}, d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/server"
+	"pleat/internal/server/route"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
@@ -87,12 +88,12 @@ func TestRevokedKeyEndsStreamsOfOtherServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := server.New(server.Config{
+			s, err := server.New(server.Config{Config: route.Config{
 				PublicURL:       "http://127.0.0.1",
 				StreamHeartbeat: time.Hour,
 				StreamPoll:      time.Millisecond,
 				CredentialCheck: time.Millisecond,
-			}, server.Deps{Store: there, Blobs: files, Ring: newRing(t), Log: slog.New(slog.DiscardHandler)})
+			}}, server.Deps{Store: there, Blobs: files, Ring: newRing(t), Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}

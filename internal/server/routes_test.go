@@ -1,8 +1,11 @@
-package server
+package server_test
 
 import (
 	"net/http"
 	"os"
+	"pleat/internal/server"
+	"pleat/internal/server/openapi"
+	"pleat/internal/server/route"
 	"regexp"
 	"slices"
 	"strconv"
@@ -37,10 +40,10 @@ func TestInterfaceListsRoutes(t *testing.T) {
 		}
 	}
 	routes := map[string][]string{}
-	for _, rt := range allRoutes() {
-		routes[rt.section] = append(routes[rt.section], rt.pattern)
-		if !slices.Contains(sections, rt.section) {
-			t.Errorf("%s: %q is not a section", rt.pattern, rt.section)
+	for _, rt := range server.AllRoutes() {
+		routes[rt.Section] = append(routes[rt.Section], rt.Pattern)
+		if !slices.Contains(route.Sections, rt.Section) {
+			t.Errorf("%s: %q is not a section", rt.Pattern, rt.Section)
 		}
 	}
 	for _, list := range []map[string][]string{documented, routes} {
@@ -67,11 +70,11 @@ func TestInterfaceListsScopes(t *testing.T) {
 			documented[strings.Trim(pattern, "`")] = pleat.Scope(row[1])
 		}
 	}
-	for _, rt := range allRoutes() {
-		if rt.access == user || rt.access == reader {
-			routes[rt.pattern] = rt.scope
-		} else if rt.scope != "" {
-			t.Errorf("%s needs a scope and no credential", rt.pattern)
+	for _, rt := range server.AllRoutes() {
+		if rt.Who.Scope() != "" {
+			routes[rt.Pattern] = rt.Who.Scope()
+		} else if rt.Who.Access() == openapi.CredentialRequired {
+			t.Errorf("%s needs a credential and no scope", rt.Pattern)
 		}
 	}
 	if d := cmp.Diff(documented, routes); d != "" {

@@ -91,7 +91,7 @@ func (r *Resolver) newDesign(
 	stored := false
 	defer func() {
 		if !stored {
-			r.RemoveBlobs(ctx, out.Fresh...)
+			r.Cleaner.Unused(ctx, out.Fresh...)
 		}
 	}()
 	main, refs := p.Design.Spec, p.Design.Files

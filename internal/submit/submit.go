@@ -1,15 +1,16 @@
 // Package submit makes the decisions that a request and a worker share: which model, seed, queue and memory a run gets,
 // which run and sequence of a fold a workflow works on, which library files fit, and who is notified when a run ends.
 //
-// It reads the store and writes nothing. It must not know HTTP, move files or execute anything.
+// It reads the store and changes no row; of files it stores those of a new design's workspace alone. It must not know
+// HTTP or execute anything.
 package submit
 
 import (
-	"log/slog"
 	"time"
 
 	"pleat/internal/archive"
 	"pleat/internal/blob"
+	"pleat/internal/garbage"
 	"pleat/internal/seal"
 	"pleat/internal/store/batches"
 	"pleat/internal/store/people"
@@ -28,10 +29,12 @@ type Resolver struct {
 	Batches  *batches.Store  // nil: no job may be run again
 	Webhooks *webhooks.Store // nil: no method that decides who is notified may be called
 
+	// Cleaner removes the files of a design that could not be created; nil: Workflow must not be called.
+	Cleaner *garbage.Cleaner
+
 	Blobs blob.Store     // the files of libraries; nil: CheckAlignments and CheckTemplates must not be called
 	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
-	Log   *slog.Logger   // of files that are not removed; nil: RemoveBlobs must not be called
 
 	// FetchPDB is whether workflows and templates may name an entry of the Protein Data Bank. For workers it is set:
 	// whoever fetches knows whether it may.

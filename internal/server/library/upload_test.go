@@ -1,0 +1,24 @@
+package library
+
+import (
+	"context"
+	"net/http"
+	"pleat/internal/fair"
+	"pleat/internal/server/route"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
+	"testing"
+	"time"
+)
+
+// Whose file finds no place before its time ends is told to try again; that is no fault of the service.
+func TestNoPlaceInTime(t *testing.T) {
+	t.Parallel()
+	w := &Writer{checks: fair.NewTurns(0)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	err := w.check(ctx, NewFile{By: people.Reach{User: "ann"}, Name: "x.pdb"}, &runs.LibraryFile{Bytes: 1})
+	if status, message := route.Refusal(err); status != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", status, message)
+	}
+}

@@ -1,0 +1,123 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"pleat"
+	"pleat/api"
+	"pleat/internal/blob"
+	"pleat/internal/seal"
+	"pleat/internal/server/wire"
+	"pleat/internal/words"
+)
+
+// Files sends files of the artifact store, and makes the links by which they are read. Create it with NewFiles.
+type Files struct {
+	Blobs *blob.Monitor
+	Links seal.Links
+	Clock func() time.Time
+	gzip  *compressor
+}
+
+// NewFiles returns what sends files of an artifact store.
+func NewFiles(blobs *blob.Monitor, links seal.Links, clock func() time.Time) *Files {
+	return &Files{Blobs: blobs, Links: links, Clock: clock, gzip: newCompressor()}
+}
+
+// ByName returns artifacts of a job or a workflow with their links.
+func (f *Files) ByName(files []pleat.Artifact, scope seal.LinkScope) map[string]*api.Artifact {
+	out := map[string]*api.Artifact{}
+	for i := range files {
+		a := wire.Artifact(&files[i], f.Links.URL(&files[i], scope, f.Clock().Truncate(time.Hour)))
+		out[a.Name] = &a
+	}
+	return out
+}
+
+// DownloadName returns the name under which a file of a job or workflow is saved: it begins with the name of the job.
+func DownloadName(job, file string) string {
+	name := words.Slug(job, 80)
+	if name == "" || strings.HasPrefix(file, name+"-") || strings.HasPrefix(file, name+".") {
+		return file
+	}
+	return name + "-" + file
+}
+
+// Send sends a blob, or the range of it that the request names; large text with gzip if the client accepts it. Its
+// content comes from models and users, so a browser must neither guess its type nor run it as a page of this service:
+// it is an attachment in a sandbox without any origin. A file whose length differs from its row is damaged and is
+// answered with 503, like one that cannot be read.
+func (f *Files) Send(ctx context.Context, c *Call, a *pleat.Artifact, name string) error {
+	body, info, err := f.Blobs.Open(ctx, a.Key)
+	if err == nil && info.Bytes != a.Bytes {
+		err = errors.Join(fmt.Errorf("the file has %d bytes and its row says %d", info.Bytes, a.Bytes), body.Close())
+	}
+	if err != nil {
+		return Unreadable(a, err)
+	}
+	defer func() { _ = body.Close() }()
+	h := c.W.Header()
+	h.Set("Content-Type", a.ContentType)
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	h.Set("ETag", `"`+a.SHA256+`"`)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	const slowest = 64 << 10 // bytes per second that a client must read
+	c.Deadline(time.Minute + time.Duration(a.Bytes/slowest)*time.Second)
+	serve := func(w http.ResponseWriter) { http.ServeContent(w, c.R, "", a.CreatedAt, body) }
+	if compressible(a) {
+		h.Set("Vary", "Accept-Encoding")
+		if f.gzip.acquire(c) {
+			defer f.gzip.release(c)
+			h.Set("Content-Encoding", "gzip")
+			h.Set("ETag", `"`+a.SHA256+api.GzipSuffix+`"`)
+			f.gzip.send(c, a.Bytes, serve)
+			return nil
+		}
+	}
+	serve(&jsonErrors{Answer: c.W})
+	return nil
+}
+
+// Unreadable is the error for a file that the artifact store cannot give now.
+func Unreadable(a *pleat.Artifact, err error) error {
+	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again",
+		Err: fmt.Errorf("open artifact %s: %w", a.ID, err)}
+}
+
+// jsonErrors replaces the plain-text errors of http.ServeContent with the service's own.
+type jsonErrors struct {
+	*Answer
+	refused bool
+}
+
+// WriteHeader passes a success on and writes the body of an error itself.
+func (a *jsonErrors) WriteHeader(status int) {
+	if status < 400 {
+		a.Answer.WriteHeader(status)
+		return
+	}
+	a.refused = true
+	message := "the request cannot be served: " + strings.ToLower(http.StatusText(status))
+	if status == http.StatusRequestedRangeNotSatisfiable {
+		message = "the Range is outside the file"
+	}
+	if status == http.StatusPreconditionFailed {
+		message = "the file is not the one that If-Match names"
+	}
+	writeError(a.Answer, status, message)
+}
+
+// Write drops the plain text that follows the status of an error.
+func (a *jsonErrors) Write(b []byte) (int, error) {
+	if a.refused {
+		return len(b), nil
+	}
+	return a.Answer.Write(b)
+}
