@@ -274,8 +274,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Ring:         s.ring,
 		Log:          s.log,
 		FetchPDB:     cfg.ArchiveURLs.PDB != "",
-		Archive:      cfg.ArchiveURLs,
 		FetchUniProt: cfg.ArchiveURLs.UniProt != "",
+		Archive:      cfg.ArchiveURLs,
 		MaxTime:      cfg.MaxTime,
 	}
 	s.meters = newMeters(s)

@@ -98,7 +98,7 @@ func (c Caller) newBatch(b pleat.Batch, rows iter.Seq2[batches.NewRow, error]) b
 type preparedBatch struct {
 	spec       batch.Spec
 	model      pleat.Model
-	hooks      BatchWebhooks
+	hooks      batchWebhooks
 	sum        BatchSum
 	alignments rowAlignments
 	templates  []rowTemplate // the different ones that rows name
@@ -123,7 +123,7 @@ func (r *Resolver) prepareBatch(ctx context.Context, by Caller, q *BatchRequest)
 		}
 	}
 	var err error
-	p.hooks, err = r.BatchWebhooks(ctx, by.In.Project, q.Webhooks)
+	p.hooks, err = r.batchWebhooks(ctx, by.In.Project, q.Webhooks)
 	if err := faults.Add(err); err != nil {
 		return nil, err
 	}
