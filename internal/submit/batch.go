@@ -91,7 +91,12 @@ func (r *Resolver) Batch(ctx context.Context, by Caller, q BatchRequest) (*NewBa
 
 // newBatch returns a batch of the caller's for the store.
 func (c Caller) newBatch(b pleat.Batch, rows iter.Seq2[batches.NewRow, error]) batches.NewBatch {
-	return batches.NewBatch{Batch: b, Rows: rows, Request: c.Request, Trace: c.Trace}
+	return batches.NewBatch{
+		Batch:   b,
+		Rows:    rows,
+		Request: c.Request,
+		Trace:   c.Trace,
+	}
 }
 
 // preparedBatch is a batch whose kind has been checked, but not its rows.

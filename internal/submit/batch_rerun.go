@@ -38,7 +38,13 @@ func (r *Resolver) RerunBatch(ctx context.Context, by Caller, q BatchRerun) (bat
 			return batches.NewBatch{}, err
 		}
 	}
-	again := &repeatedBatch{store: r.Batches, of: q.Batch, params: params, model: m}
+	again := &repeatedBatch{
+		store:  r.Batches,
+		of:     q.Batch,
+		name:   cmp.Or(q.Name, q.Batch.Name),
+		params: params,
+		model:  m,
+	}
 	if a := params.Alignment(); a != "" {
 		if err := by.CheckReads("use an alignment"); err != nil {
 			return batches.NewBatch{}, err
@@ -47,7 +53,6 @@ func (r *Resolver) RerunBatch(ctx context.Context, by Caller, q BatchRerun) (bat
 			return batches.NewBatch{}, err
 		}
 	}
-	again.name = cmp.Or(q.Name, q.Batch.Name)
 	if err := pleat.CheckName("name", again.name); err != nil {
 		return batches.NewBatch{}, err
 	}

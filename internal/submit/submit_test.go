@@ -74,7 +74,7 @@ func (w *world) create(t *testing.T) runs.Created {
 	return made
 }
 
-func TestFold(t *testing.T) {
+func TestSourceFold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		w := newWorld(t, s)
 		ctx := t.Context()
