@@ -32,7 +32,7 @@ func (r *Resolver) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput)
 		out = append(out, own)
 	}
 	if id := f.Params.Alignment(); id != "" {
-		made, err := r.MadeAlignments(ctx, f.Owner, id)
+		made, err := r.searchedAlignments(ctx, f.Owner, id)
 		if err != nil {
 			return nil, err
 		}
@@ -71,8 +71,8 @@ func (r *Resolver) ownAlignment(
 // madeField names the alignment that a job uses of those that POST /v1/alignments has made.
 const madeField = "params.alignmentId"
 
-// CheckUsed checks that an alignment has one of a job's proteins.
-func CheckUsed(id pleat.WorkflowID, made []runs.ReferencedAlignment, proteins []string) error {
+// checkUsed checks that an alignment has one of a job's proteins.
+func checkUsed(id pleat.WorkflowID, made []runs.ReferencedAlignment, proteins []string) error {
 	used := func(a runs.ReferencedAlignment) bool { return slices.Contains(proteins, a.Sequence) }
 	if !slices.ContainsFunc(made, used) {
 		return pleat.InvalidField(madeField, ": the alignment %s has none of the job's proteins", id)
@@ -80,9 +80,9 @@ func CheckUsed(id pleat.WorkflowID, made []runs.ReferencedAlignment, proteins []
 	return nil
 }
 
-// MadeAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
+// searchedAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
 // read. An error has CodeInvalid and names params.alignmentId, unless it is the store's.
-func (r *Resolver) MadeAlignments(
+func (r *Resolver) searchedAlignments(
 	ctx context.Context, owner pleat.ProjectID, id pleat.WorkflowID,
 ) ([]runs.ReferencedAlignment, error) {
 	v, err := r.Runs.WorkflowView(ctx, id)
@@ -124,11 +124,11 @@ func (r *Resolver) MadeAlignments(
 	return out, nil
 }
 
-// CheckAlignments checks the alignments that a job names, if the model uses alignments. Each of the library item must
+// checkAlignments checks the alignments that a job names, if the model uses alignments. Each of the library item must
 // begin with a protein of the job, and no two with the same; those of a protein must begin with it; the parameter
 // alignmentId must name one of a protein of the job. It reads only their first rows: the files were checked when they
 // were uploaded.
-func (r *Resolver) CheckAlignments(ctx context.Context, job *pleat.Job, m pleat.Model) error {
+func (r *Resolver) checkAlignments(ctx context.Context, job *pleat.Job, m pleat.Model) error {
 	if m.AlignmentUse(job.Params, job.Sequences) == pleat.NoAlignments {
 		return nil
 	}
@@ -137,15 +137,15 @@ func (r *Resolver) CheckAlignments(ctx context.Context, job *pleat.Job, m pleat.
 		if s.MSA == (pleat.FileRef{}) {
 			continue
 		}
-		if err := r.CheckAlignment(ctx, job.Owner, s, s.Path(i)+".msa"); err != nil {
+		if err := r.checkAlignment(ctx, job.Owner, s, s.Path(i)+".msa"); err != nil {
 			return err
 		}
 	}
 	proteins := pleat.Proteins(job.Sequences)
 	if id := job.Params.Alignment(); id != "" {
-		made, err := r.MadeAlignments(ctx, job.Owner, id)
+		made, err := r.searchedAlignments(ctx, job.Owner, id)
 		if err == nil {
-			err = CheckUsed(id, made, proteins)
+			err = checkUsed(id, made, proteins)
 		}
 		if err != nil {
 			return err
@@ -161,9 +161,9 @@ func (r *Resolver) CheckAlignments(ctx context.Context, job *pleat.Job, m pleat.
 	return r.checkLibrary(ctx, library, proteins)
 }
 
-// CheckAlignment checks the alignment that a field names for a protein: it must be in the owner's library and begin
+// checkAlignment checks the alignment that a field names for a protein: it must be in the owner's library and begin
 // with the protein.
-func (r *Resolver) CheckAlignment(ctx context.Context, owner pleat.ProjectID, s *pleat.Sequence, field string) error {
+func (r *Resolver) checkAlignment(ctx context.Context, owner pleat.ProjectID, s *pleat.Sequence, field string) error {
 	file, err := r.ownAlignment(ctx, owner, s, field)
 	if err != nil {
 		return err

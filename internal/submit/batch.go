@@ -91,14 +91,19 @@ func (r *Resolver) Batch(ctx context.Context, by Caller, q BatchRequest) (*NewBa
 
 // newBatch returns a batch of the caller's for the store.
 func (c Caller) newBatch(b pleat.Batch, rows iter.Seq2[batches.NewRow, error]) batches.NewBatch {
-	return batches.NewBatch{Batch: b, Rows: rows, Request: c.Request, Trace: c.Trace}
+	return batches.NewBatch{
+		Batch:   b,
+		Rows:    rows,
+		Request: c.Request,
+		Trace:   c.Trace,
+	}
 }
 
 // preparedBatch is a batch whose kind has been checked, but not its rows.
 type preparedBatch struct {
 	spec       batch.Spec
 	model      pleat.Model
-	hooks      BatchWebhooks
+	hooks      batchWebhooks
 	sum        BatchSum
 	alignments rowAlignments
 	templates  []rowTemplate // the different ones that rows name
@@ -123,7 +128,7 @@ func (r *Resolver) prepareBatch(ctx context.Context, by Caller, q *BatchRequest)
 		}
 	}
 	var err error
-	p.hooks, err = r.BatchWebhooks(ctx, by.In.Project, q.Webhooks)
+	p.hooks, err = r.batchWebhooks(ctx, by.In.Project, q.Webhooks)
 	if err := faults.Add(err); err != nil {
 		return nil, err
 	}

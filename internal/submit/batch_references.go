@@ -128,7 +128,7 @@ func (r *Resolver) checkRowReferences(ctx context.Context, by Caller, p *prepare
 // checkRowComponents checks the components that the rows name.
 func (r *Resolver) checkRowComponents(ctx context.Context, by Caller, p *preparedBatch) error {
 	var faults pleat.Errors
-	check := r.ComponentCheck()
+	check := r.componentCheck()
 	for i := range p.components {
 		job := p.components[i].Job
 		job.Owner = by.In.Project
@@ -153,7 +153,7 @@ func (r *Resolver) checkRowTemplates(ctx context.Context, by Caller, p *prepared
 	}
 	file := func(g rowTemplate) string { return string(g.Item) + string(g.Job) + g.File }
 	slices.SortStableFunc(p.templates, func(a, b rowTemplate) int { return cmp.Compare(file(a), file(b)) })
-	check := r.TemplateCheck()
+	check := r.templateCheck()
 	var faults pleat.Errors
 	for i := range p.templates {
 		g := &p.templates[i]
@@ -184,7 +184,7 @@ func (r *Resolver) checkRowAlignments(ctx context.Context, by Caller, p *prepare
 	}
 	for _, key := range p.alignments.list {
 		q := pleat.Sequence{Kind: pleat.Protein, Text: key.sequence, MSA: key.file}
-		err := r.CheckAlignment(ctx, by.In.Project, &q, p.alignments.fields[key])
+		err := r.checkAlignment(ctx, by.In.Project, &q, p.alignments.fields[key])
 		if err := faults.Add(err); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (r *Resolver) checkRowSearched(ctx context.Context, by Caller, p *preparedB
 	var faults pleat.Errors
 	files := map[pleat.WorkflowID][]runs.ReferencedAlignment{}
 	for _, id := range slices.Sorted(maps.Keys(p.alignments.searched)) {
-		of, err := r.MadeAlignments(ctx, by.In.Project, id)
+		of, err := r.searchedAlignments(ctx, by.In.Project, id)
 		if row := p.alignments.searched[id]; err != nil {
 			err = row.Relocate(err)
 		}
@@ -223,7 +223,7 @@ func (r *Resolver) checkRowSearched(ctx context.Context, by Caller, p *preparedB
 		}
 		err := p.validate(&row)
 		if id := p.searchedAlignment(&row); err == nil && id != "" {
-			err = CheckUsed(id, files[id], pleat.Proteins(row.Job.Sequences))
+			err = checkUsed(id, files[id], pleat.Proteins(row.Job.Sequences))
 		}
 		_ = faults.Add(row.Relocate(err)) // it is one of the request
 		if len(faults) >= pleat.MaxErrors {

@@ -38,16 +38,21 @@ func (r *Resolver) RerunBatch(ctx context.Context, by Caller, q BatchRerun) (bat
 			return batches.NewBatch{}, err
 		}
 	}
-	again := &repeatedBatch{store: r.Batches, of: q.Batch, params: params, model: m}
+	again := &repeatedBatch{
+		store:  r.Batches,
+		of:     q.Batch,
+		name:   cmp.Or(q.Name, q.Batch.Name),
+		params: params,
+		model:  m,
+	}
 	if a := params.Alignment(); a != "" {
 		if err := by.CheckReads("use an alignment"); err != nil {
 			return batches.NewBatch{}, err
 		}
-		if again.aligned, err = r.MadeAlignments(ctx, by.In.Project, a); err != nil {
+		if again.aligned, err = r.searchedAlignments(ctx, by.In.Project, a); err != nil {
 			return batches.NewBatch{}, err
 		}
 	}
-	again.name = cmp.Or(q.Name, q.Batch.Name)
 	if err := pleat.CheckName("name", again.name); err != nil {
 		return batches.NewBatch{}, err
 	}
@@ -122,7 +127,7 @@ func (b *repeatedBatch) check(ctx context.Context) error {
 		if id == "" || b.model.AlignmentUse(job.Params, job.Sequences) == pleat.NoAlignments {
 			return nil
 		}
-		if err := CheckUsed(id, b.aligned, pleat.Proteins(job.Sequences)); err != nil {
+		if err := checkUsed(id, b.aligned, pleat.Proteins(job.Sequences)); err != nil {
 			return rowError(customID, err)
 		}
 		return nil

@@ -40,21 +40,21 @@ func (r *Resolver) componentFile(
 // MaxComponentsRead bounds the different files of components that a request has checked.
 const MaxComponentsRead = 100
 
-// ComponentCheck checks the components of a request. It reads each file once.
-type ComponentCheck struct {
+// componentCheck checks the components of a request. It reads each file once.
+type componentCheck struct {
 	resolver *Resolver
 	atoms    map[pleat.FileRef][]chem.Atom
 }
 
-// ComponentCheck returns a check of the components of one request.
-func (r *Resolver) ComponentCheck() *ComponentCheck {
-	return &ComponentCheck{resolver: r, atoms: map[pleat.FileRef][]chem.Atom{}}
+// componentCheck returns a check of the components of one request.
+func (r *Resolver) componentCheck() *componentCheck {
+	return &componentCheck{resolver: r, atoms: map[pleat.FileRef][]chem.Atom{}}
 }
 
 // Check reads the file of component i of a valid job and checks what the job does with its atoms. A component of a
 // SMILES was checked with the job. An error has CodeInvalid and names the field, unless it is one of the store or of
 // the artifact store.
-func (k *ComponentCheck) Check(ctx context.Context, job *pleat.Job, i int) error {
+func (k *componentCheck) Check(ctx context.Context, job *pleat.Job, i int) error {
 	c, field := &job.Constraints.Components[i], pleat.ComponentPath(i)
 	if c.Item == "" {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/internal/archive"
 	"pleat/internal/blob"
 	"pleat/internal/design"
 	"pleat/internal/flow"
@@ -24,29 +25,23 @@ import (
 // maxDesignBytes bounds the files that one design may name, together.
 const maxDesignBytes = MaxFile
 
-// DesignSpec is the spec of a design that has passed every check, with the files that a run pins.
-type DesignSpec struct {
+// designSpec is the spec of a design that has passed every check, with the files that a run pins.
+type designSpec struct {
 	*design.Spec
 	Files []runs.RunFile // the spec and what it uses; the file of a compiled spec is Fresh and has no key yet
 	Text  string         // of the main spec
-	// Target is the file of the target of a compiled spec. Its key is empty where the caller has fetched it.
+	// Target is the file of the target of a compiled spec. Its key is empty if it was fetched.
 	Target  runs.LibraryFile
-	Fetched []byte // of the target, if the caller has fetched it
+	fetched []byte // of the target, if it was fetched
 }
 
-// Fetched is the target of a design that the caller has fetched from a public database.
-type Fetched struct {
-	Name string
-	Text []byte
-}
-
-// DesignSpec finds the files of a design, as owner may read them, and checks its spec against them. It sets the size of
+// designSpec finds the files of a design, as owner may read them, and checks its spec against them. It sets the size of
 // the design in the plan. fetched is the target if Plan.Source is of the Protein Data Bank. An error has CodeNotFound,
 // CodeConflict or CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) DesignSpec(
-	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *Fetched,
-) (*DesignSpec, error) {
-	var out *DesignSpec
+func (r *Resolver) designSpec(
+	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *archive.Entry,
+) (*designSpec, error) {
+	var out *designSpec
 	var texts map[string][]byte
 	var err error
 	if p.Design.Task == nil {
@@ -80,8 +75,8 @@ func (r *Resolver) DesignSpec(
 // ownSpec finds the files that a design names.
 func (r *Resolver) ownSpec(
 	ctx context.Context, owner pleat.ProjectID, d *flow.DesignPlan,
-) (*DesignSpec, map[string][]byte, error) {
-	out, texts := &DesignSpec{}, map[string][]byte{}
+) (*designSpec, map[string][]byte, error) {
+	out, texts := &designSpec{}, map[string][]byte{}
 	left := int64(maxDesignBytes)
 	for i, ref := range append([]design.Reference{d.Spec}, d.Files...) {
 		f, err := r.designFile(ctx, owner, ref)
@@ -165,9 +160,9 @@ func (r *Resolver) readAll(ctx context.Context, key, field, name string) ([]byte
 
 // compiledSpec writes the spec of a design that has none.
 func (r *Resolver) compiledSpec(
-	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *Fetched,
-) (*DesignSpec, map[string][]byte, error) {
-	out, texts := &DesignSpec{}, map[string][]byte{}
+	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *archive.Entry,
+) (*designSpec, map[string][]byte, error) {
+	out, texts := &designSpec{}, map[string][]byte{}
 	var target *structure.Structure
 	name := ""
 	if p.Design.Task.Structure() {
@@ -186,7 +181,7 @@ func (r *Resolver) compiledSpec(
 		}
 		out.Target.Name = name
 		if out.Target.Key == "" {
-			out.Fetched = text
+			out.fetched = text
 		}
 		texts[name] = text
 	}
@@ -221,7 +216,7 @@ func hashOf(text []byte) string {
 
 // target finds and reads the structure that a design is for.
 func (r *Resolver) target(
-	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *Fetched, f *runs.LibraryFile,
+	ctx context.Context, owner pleat.ProjectID, p *flow.Plan, fetched *archive.Entry, f *runs.LibraryFile,
 ) ([]byte, error) {
 	const field = "workflow_input.target"
 	switch src := &p.Source; src.Kind {

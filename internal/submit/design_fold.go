@@ -66,14 +66,20 @@ type ChosenDesigns struct {
 }
 
 // ChooseDesigns finds the designs that a request names: the first ones of the final set, or those of some ids. A nil
-// top or nil ids are absent from the request. An error has CodeConflict if the design has not completed, or CodeInvalid.
+// top or nil ids are absent from the request. An error has CodeConflict if the design has not completed, or else
+// CodeInvalid.
 func ChooseDesigns(v *runs.WorkflowView, top *int, ids []string) (*ChosenDesigns, error) {
 	result, err := designResult(v)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := chooseRows(result.Designs, top, ids)
-	return &ChosenDesigns{Rows: rows, workflow: v, result: result, top: top}, err
+	return &ChosenDesigns{
+		Rows:     rows,
+		workflow: v,
+		result:   result,
+		top:      top,
+	}, err
 }
 
 // designResult returns the result of a design. An error has CodeConflict if there is none yet.
@@ -204,7 +210,12 @@ func designSequences(st *structure.Structure, chains []pleat.DesignChain) []plea
 		case c.Kind.Polymer():
 			out = append(out, pleat.Sequence{Kind: kinds[c.Kind], Text: structure.Letters(c), ChainID: c.ID})
 		case c.Kind != structure.Water && len(c.Residues) == 1:
-			ligand := pleat.Sequence{Kind: pleat.Ligand, Text: c.Residues[0].Comp, CCD: true, ChainID: c.ID}
+			ligand := pleat.Sequence{
+				Kind:    pleat.Ligand,
+				Text:    c.Residues[0].Comp,
+				CCD:     true,
+				ChainID: c.ID,
+			}
 			k := slices.IndexFunc(chains, func(d pleat.DesignChain) bool { return d.Name == c.ID })
 			if k >= 0 && chains[k].SMILES != "" {
 				ligand.Text, ligand.CCD = chains[k].SMILES, false

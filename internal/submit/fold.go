@@ -71,7 +71,7 @@ func (r *Resolver) checkJob(ctx context.Context, q *FoldRequest, f *NewFold) err
 	if err := faults.Add(q.DecodeErr); err != nil {
 		return err
 	}
-	hooks, err := r.JobWebhooks(ctx, f.Job.Owner, f.Job.Constraints.Webhooks)
+	hooks, err := r.jobWebhooks(ctx, f.Job.Owner, f.Job.Constraints.Webhooks)
 	if err := faults.Add(err); err != nil {
 		return err
 	}

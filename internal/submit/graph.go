@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pleat"
+	"pleat/internal/archive"
 	"pleat/internal/design"
 	"pleat/internal/flow"
 	"pleat/internal/store/runs"
@@ -37,7 +38,7 @@ func (r *Resolver) Graph(ctx context.Context, by Caller, alias, text string) (ru
 	if err != nil {
 		return runs.Graph{}, err
 	}
-	hooks, err := r.WorkflowWebhooks(ctx, by.In.Project, p)
+	hooks, err := r.workflowWebhooks(ctx, by.In.Project, p)
 	return runs.Graph{Text: text, Input: input, Public: p.Public, Subs: hooks.Subscriptions}, err
 }
 
@@ -66,11 +67,11 @@ func (r *Resolver) draftDesignPlan(ctx context.Context, w *pleat.Workflow) (*flo
 }
 
 // fetchTarget fetches an entry of the Protein Data Bank.
-func (r *Resolver) fetchTarget(ctx context.Context, id string) (*Fetched, error) {
+func (r *Resolver) fetchTarget(ctx context.Context, id string) (*archive.Entry, error) {
 	entry, failure, err := r.Archive.FetchPDB(ctx, id, MaxDirectBytes)
 	switch {
 	case failure == nil:
-		return &Fetched{Name: entry.Name, Text: entry.Text}, nil
+		return &entry, nil
 	case failure.Retry:
 		return nil, FetchError(failure, err)
 	}
@@ -85,7 +86,7 @@ func FetchError(failure *pleat.Failure, err error) error {
 // newDesign returns what a workflow of a plan has as a design: its graph, and, if the spec was compiled, the spec and
 // the target as files of its workspace. It stores the blobs of these, and returns the files that a run pins.
 func (r *Resolver) newDesign(
-	ctx context.Context, p *flow.Plan, spec *DesignSpec,
+	ctx context.Context, p *flow.Plan, spec *designSpec,
 ) (*runs.NewDesign, []runs.RunFile, error) {
 	out, files := &runs.NewDesign{}, slices.Clone(spec.Files)
 	stored := false
@@ -119,7 +120,7 @@ func (r *Resolver) newDesign(
 // workspaceItem adds a file of a compiled spec to the workspace of a design, as an item of its own. It stores a fresh
 // file, whose key it sets.
 func (r *Resolver) workspaceItem(
-	ctx context.Context, spec *DesignSpec, f *runs.RunFile, out *runs.NewDesign,
+	ctx context.Context, spec *designSpec, f *runs.RunFile, out *runs.NewDesign,
 ) (pleat.ItemID, error) {
 	item := runs.LibraryItem{ID: runs.NewItemID(), Name: f.Name, FileType: "yml"}
 	content := runs.LibraryFile{
@@ -130,7 +131,7 @@ func (r *Resolver) workspaceItem(
 	}
 	text := []byte(spec.Text)
 	if !f.Main {
-		item.FileType, content.ContentType, text = "protein", spec.Target.ContentType, spec.Fetched
+		item.FileType, content.ContentType, text = "protein", spec.Target.ContentType, spec.fetched
 	}
 	if f.Fresh {
 		f.Key = NewLibraryKey(item.ID)

@@ -43,8 +43,8 @@ type namedFile struct {
 	used bool
 }
 
-// namedFiles looks up the files of a request. An error has CodeInvalid for a wrong field or an item without such a file,
-// CodeForbidden if the key may not read, or CodeNotFound if the item is out of reach, unless it is the store's.
+// namedFiles looks up the files of a request. An error has CodeInvalid for a wrong field or an item without such a
+// file, CodeForbidden if the key may not read, or CodeNotFound if the item is out of reach, unless it is the store's.
 func (r *Resolver) namedFiles(ctx context.Context, by Caller, list []LibraryFileAs) (*namedFiles, error) {
 	n := &namedFiles{blobs: r.Blobs, paths: map[string]int{}, names: map[string]int{}}
 	if len(list) == 0 {

@@ -20,9 +20,9 @@ type Webhooks struct {
 	Subscriptions []pleat.Subscription // to create with the run
 }
 
-// JobWebhooks reads constraints.webhooks of a job: the settings to store, and whom to notify. The faults of all
+// jobWebhooks reads constraints.webhooks of a job: the settings to store, and whom to notify. The faults of all
 // destinations are in the error, a pleat.Errors with CodeInvalid and the path of each field, unless it is the store's.
-func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.ProjectID, raw json.RawMessage) (Webhooks, error) {
+func (r *Resolver) jobWebhooks(ctx context.Context, owner pleat.ProjectID, raw json.RawMessage) (Webhooks, error) {
 	const path = "constraints.webhooks"
 	if err := checkLength(raw, path); err != nil {
 		return Webhooks{}, err
@@ -34,8 +34,8 @@ func (r *Resolver) JobWebhooks(ctx context.Context, owner pleat.ProjectID, raw j
 	return r.webhooks(ctx, owner, webhookInput{raw, settings, path})
 }
 
-// WorkflowWebhooks resolves the webhook settings of a plan, which Parse has read. An error is like that of JobWebhooks.
-func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.ProjectID, p *flow.Plan) (Webhooks, error) {
+// workflowWebhooks resolves the webhook settings of a plan, which Parse has read. An error is like that of jobWebhooks.
+func (r *Resolver) workflowWebhooks(ctx context.Context, owner pleat.ProjectID, p *flow.Plan) (Webhooks, error) {
 	const path = "workflow_input.webhooks"
 	if err := checkLength(p.Webhooks, path); err != nil {
 		return Webhooks{}, err
@@ -43,18 +43,18 @@ func (r *Resolver) WorkflowWebhooks(ctx context.Context, owner pleat.ProjectID, 
 	return r.webhooks(ctx, owner, webhookInput{p.Webhooks, p.Destinations, path})
 }
 
-// BatchWebhooks is what the webhook settings of a batch lead to.
-type BatchWebhooks struct {
+// batchWebhooks is what the webhook settings of a batch lead to.
+type batchWebhooks struct {
 	Subscriptions []pleat.Subscription // to the event of the batch
 	EachRow       bool                 // and to that of each row
 }
 
-// BatchWebhooks reads the webhooks of a batch. An error is like that of JobWebhooks.
-func (r *Resolver) BatchWebhooks(
+// batchWebhooks reads the webhooks of a batch. An error is like that of jobWebhooks.
+func (r *Resolver) batchWebhooks(
 	ctx context.Context, owner pleat.ProjectID, raw json.RawMessage,
-) (BatchWebhooks, error) {
+) (batchWebhooks, error) {
 	const path = "webhooks"
-	var out BatchWebhooks
+	var out batchWebhooks
 	if err := checkLength(raw, path); err != nil {
 		return out, err
 	}
@@ -232,7 +232,7 @@ func withoutSecrets(raw json.RawMessage, set pleat.DestinationSetting) (json.Raw
 func (r *Resolver) FollowUpSubscriptions(
 	ctx context.Context, owner pleat.ProjectID, p *flow.Plan,
 ) ([]pleat.Subscription, error) {
-	w, err := r.WorkflowWebhooks(ctx, owner, p)
+	w, err := r.workflowWebhooks(ctx, owner, p)
 	if pleat.CodeOf(err) == pleat.CodeInvalid {
 		return nil, nil
 	}

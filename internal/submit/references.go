@@ -22,17 +22,17 @@ func (r *Resolver) checkReferenced(ctx context.Context, by Caller, job *pleat.Jo
 			return err
 		}
 	}
-	if err := r.CheckAlignments(ctx, job, m); err != nil {
+	if err := r.checkAlignments(ctx, job, m); err != nil {
 		return err
 	}
-	if err := checkComponents(ctx, by, r.ComponentCheck(), job); err != nil {
+	if err := checkComponents(ctx, by, r.componentCheck(), job); err != nil {
 		return err
 	}
 	return r.checkTemplates(ctx, by, job)
 }
 
 // checkComponents checks the components that a job names as files.
-func checkComponents(ctx context.Context, by Caller, check *ComponentCheck, job *pleat.Job) error {
+func checkComponents(ctx context.Context, by Caller, check *componentCheck, job *pleat.Job) error {
 	for i := range job.Constraints.Components {
 		if job.Constraints.Components[i].Item == "" {
 			continue
@@ -55,7 +55,7 @@ func (r *Resolver) checkTemplates(ctx context.Context, by Caller, job *pleat.Job
 	if err := by.CheckReads("use a template"); err != nil {
 		return err
 	}
-	check := r.TemplateCheck()
+	check := r.templateCheck()
 	for i := range job.Constraints.Templates {
 		if err := checkTemplate(ctx, by, check, job, i); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (r *Resolver) checkTemplates(ctx context.Context, by Caller, job *pleat.Job
 }
 
 // checkTemplate checks template i of a job when it is the caller's turn to compute.
-func checkTemplate(ctx context.Context, by Caller, check *TemplateCheck, job *pleat.Job, i int) error {
+func checkTemplate(ctx context.Context, by Caller, check *templateCheck, job *pleat.Job, i int) error {
 	release, err := by.Turn(ctx)
 	if err != nil {
 		return err

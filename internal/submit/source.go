@@ -14,15 +14,15 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// CheckSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold
+// checkSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold
 // and the sizes of the files in the plan. If the fold has not finished, only a draft is accepted. An error has
 // CodeNotFound, CodeConflict, or CodeInvalid with the field in workflow_input, unless it is the store's.
-func (r *Resolver) CheckSource(ctx context.Context, owner pleat.ProjectID, p *flow.Plan) error {
+func (r *Resolver) checkSource(ctx context.Context, owner pleat.ProjectID, p *flow.Plan) error {
 	if p.Compare != nil {
 		return r.checkCompared(ctx, owner, p)
 	}
 	if p.Design != nil && (p.Design.Task == nil || p.Source.Kind == flow.SourceLibrary) {
-		return nil // see DesignSpec
+		return nil // see designSpec
 	}
 	switch src := &p.Source; src.Kind {
 	case flow.SourceFold:

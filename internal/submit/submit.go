@@ -1,8 +1,9 @@
-// Package submit makes the decisions that a request and a worker share: which model, seed, queue and memory a run gets,
-// which run and sequence of a fold a workflow works on, which library files fit, and who is notified when a run ends.
+// Package submit owns the way from a request for work to checked work that the store accepts, and the decisions that
+// requests and workers share: which model, seed, queue and memory a run gets, which run and sequence of a fold a
+// workflow works on, which files of the library fit, and who is notified when a run ends.
 //
-// It reads the store and changes no row; of files it stores those of a new design's workspace alone. It must not know
-// HTTP or execute anything.
+// It reads the store and the artifact store. It writes no rows, and no blobs but those of a new design; its callers
+// store what it returns. It must not know HTTP or execute anything.
 package submit
 
 import (
@@ -32,15 +33,15 @@ type Resolver struct {
 	// Cleaner removes the files of a design that could not be created; nil: Workflow must not be called.
 	Cleaner *garbage.Cleaner
 
-	Blobs blob.Store     // the files of libraries; nil: CheckAlignments and CheckTemplates must not be called
+	Blobs blob.Store     // the files of libraries; nil: no file may be checked
 	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
 
 	// FetchPDB is whether workflows and templates may name an entry of the Protein Data Bank. For workers it is set:
 	// whoever fetches knows whether it may.
 	FetchPDB     bool
-	Archive      archive.URLs // of the Protein Data Bank, for the targets of designs
 	FetchUniProt bool         // whether workflows may name a UniProt accession
+	Archive      archive.URLs // where requests fetch the targets of designs
 
 	// Installable are the names of the runners that an operator can install, by their fold models.
 	Installable map[string]string

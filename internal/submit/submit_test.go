@@ -74,7 +74,7 @@ func (w *world) create(t *testing.T) runs.Created {
 	return made
 }
 
-func TestFold(t *testing.T) {
+func TestSourceFold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		w := newWorld(t, s)
 		ctx := t.Context()
@@ -158,7 +158,7 @@ func TestFile(t *testing.T) {
 		p := &flow.Plan{Source: flow.StructureSource{Kind: flow.SourceLibrary, Structure: pleat.FileRef{Item: item.ID},
 			PAE: pleat.FileRef{Item: item.ID}}}
 		want := flow.SourceSize{Structure: int64(len("a.PDB")), PAE: int64(len("notes.json"))}
-		if err := w.CheckSource(ctx, w.ann.Project, p); err != nil || p.Size != want {
+		if err := w.checkSource(ctx, w.ann.Project, p); err != nil || p.Size != want {
 			t.Errorf("the size of the source is %+v, %v; want %+v", p.Size, err, want)
 		}
 	})
@@ -232,7 +232,7 @@ func TestJobWebhooks(t *testing.T) {
 			{w.ben.Project, ``, result{Default: true}},
 			{w.ben.Project, `{"custom_http":{"enabled":true}}`, result{Fail: "is enabled but no endpoint is set up"}},
 		} {
-			hooks, err := w.JobWebhooks(ctx, c.owner, json.RawMessage(c.raw))
+			hooks, err := w.jobWebhooks(ctx, c.owner, json.RawMessage(c.raw))
 			got := result{Settings: string(hooks.Settings)}
 			for _, sub := range hooks.Subscriptions {
 				got.Endpoint, got.Default = string(sub.Endpoint), sub.Default
@@ -262,7 +262,7 @@ func TestFollowUpSubscriptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.WorkflowWebhooks(context.Background(), w.ben.Project, &p)
+		_, err = w.workflowWebhooks(context.Background(), w.ben.Project, &p)
 		if pleat.CodeOf(err) != pleat.CodeInvalid {
 			t.Errorf("a request: %v", err)
 		}

@@ -60,22 +60,22 @@ func (r *Resolver) templateFile(
 // MaxTemplatesRead bounds the files of the templates that a request has checked, in bytes.
 const MaxTemplatesRead = 256 << 20
 
-// TemplateCheck checks the templates of a request. It keeps the file that it has read last, so that several chains of
+// templateCheck checks the templates of a request. It keeps the file that it has read last, so that several chains of
 // it need one reading.
-type TemplateCheck struct {
+type templateCheck struct {
 	resolver *Resolver
 	key      string
 	last     *structure.Structure
 	bytes    int64 // of all files that were read
 }
 
-// TemplateCheck returns a check of the templates of one request.
-func (r *Resolver) TemplateCheck() *TemplateCheck { return &TemplateCheck{resolver: r} }
+// templateCheck returns a check of the templates of one request.
+func (r *Resolver) templateCheck() *templateCheck { return &templateCheck{resolver: r} }
 
 // Check checks template t of a valid job, which a field names. A file of the library or of a job is read: it must have
 // the chain, and that must be like the job's. An entry of the Protein Data Bank is fetched when the job runs. An error
 // has CodeInvalid and names the field, unless it is one of the store or of the artifact store.
-func (c *TemplateCheck) Check(ctx context.Context, job *pleat.Job, t *pleat.Template, field string) error {
+func (c *templateCheck) Check(ctx context.Context, job *pleat.Job, t *pleat.Template, field string) error {
 	if t.PDB != "" {
 		if !c.resolver.FetchPDB {
 			return pleat.InvalidField(field+".pdbId", " is %s, but the operator does not allow this service to fetch "+
@@ -98,7 +98,7 @@ func (c *TemplateCheck) Check(ctx context.Context, job *pleat.Job, t *pleat.Temp
 }
 
 // read reads the file of a template.
-func (c *TemplateCheck) read(ctx context.Context, file runs.ReferencedFile, field string) error {
+func (c *templateCheck) read(ctx context.Context, file runs.ReferencedFile, field string) error {
 	if file.Bytes > template.MaxBytes {
 		return pleat.InvalidField(field, ": the file %s has more than %d MiB; a template may have that much",
 			pleat.Clip(file.Name), template.MaxBytes>>20)

@@ -8,6 +8,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/archive"
 	"pleat/internal/flow"
 	"pleat/internal/store/runs"
 )
@@ -37,7 +38,7 @@ func (r *Resolver) Workflow(ctx context.Context, by Caller, q WorkflowRequest) (
 		}
 		by.mark(&n.Run)
 	}
-	hooks, err := r.WorkflowWebhooks(ctx, by.In.Project, p)
+	hooks, err := r.workflowWebhooks(ctx, by.In.Project, p)
 	if err != nil {
 		return runs.NewWorkflow{}, err
 	}
@@ -98,11 +99,11 @@ func (r *Resolver) draftPlan(ctx context.Context, w *pleat.Workflow) (*flow.Plan
 
 // checkPlan checks that the caller may read what a plan is about, and that it exists. For a design it returns the spec,
 // which is checked when it is the caller's turn to compute; nil for other kinds.
-func (r *Resolver) checkPlan(ctx context.Context, by Caller, p *flow.Plan) (*DesignSpec, error) {
+func (r *Resolver) checkPlan(ctx context.Context, by Caller, p *flow.Plan) (*designSpec, error) {
 	if err := by.CheckReadsSources(p); err != nil {
 		return nil, err
 	}
-	if err := r.CheckSource(ctx, by.In.Project, p); err != nil || p.Design == nil {
+	if err := r.checkSource(ctx, by.In.Project, p); err != nil || p.Design == nil {
 		return nil, err
 	}
 	release, err := by.Turn(ctx)
@@ -110,13 +111,13 @@ func (r *Resolver) checkPlan(ctx context.Context, by Caller, p *flow.Plan) (*Des
 		return nil, err
 	}
 	defer release()
-	var fetched *Fetched
+	var fetched *archive.Entry
 	if p.Source.Kind == flow.SourcePDB {
 		if fetched, err = r.fetchTarget(ctx, p.Source.ID); err != nil {
 			return nil, err
 		}
 	}
-	return r.DesignSpec(ctx, by.In.Project, p, fetched)
+	return r.designSpec(ctx, by.In.Project, p, fetched)
 }
 
 // SetField returns a JSON object with one field set to a value; a nil value changes nothing. The other fields keep

@@ -24,7 +24,7 @@ func (p *Pool) measureBinder(t *runningTask, out *pleat.Output) *float64 {
 	}
 	rmsd, err := p.binderRMSD(t.ctx, t.Fold, out.Files)
 	if err != nil {
-		p.logOf(t).Warn("the fold of a design was not measured", "design", t.Design, "error", err)
+		p.logOf(t).Warn("the fold of a design was not measured", "workflow", t.Design, "error", err)
 		return nil
 	}
 	return &rmsd
