@@ -31,9 +31,6 @@ const (
 	sourceEndpoint = "endpoint"
 )
 
-// mailTries is how many attempts a mail has before it fails for good.
-const mailTries = 10
-
 // MailTopic has news when a mail is to be sent.
 func MailTopic() string { return tasks.QueueTopic(mailQueue) }
 
@@ -55,12 +52,11 @@ func insertMail(t *db.Tx, user pleat.UserID, m newMail) pleat.MailID {
 		VALUES ($1, $2, $3, $4, $5, $6, 'PENDING', 0, $7, '', $7, $7)`,
 		id, user, m.kind, m.sourceKind, m.source, m.run, t.Now)
 	tasks.Insert(t, pleat.Task{
-		ID:       pleat.TaskID(id),
-		Kind:     pleat.TaskMail,
-		Queue:    mailQueue,
-		Owner:    m.owner,
-		Tenant:   string(user),
-		MaxTries: mailTries,
+		ID:     pleat.TaskID(id),
+		Kind:   pleat.TaskMail,
+		Queue:  mailQueue,
+		Owner:  m.owner,
+		Tenant: string(user),
 	})
 	return id
 }
@@ -356,13 +352,8 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 		}
 		err = db.DecodeJSON(counts, &m.Batch.Counts)
 	default:
-		run.CreatedAt, run.StartedAt, run.FinishedAt = db.FromMicros(
-			queued,
-		), db.FromMicros(
-			started,
-		), db.FromMicros(
-			finished,
-		)
+		run.CreatedAt = db.FromMicros(queued)
+		run.StartedAt, run.FinishedAt = db.FromMicros(started), db.FromMicros(finished)
 		err = errors.Join(db.DecodeJSON(result, &run.Result), db.DecodeJSON(failure, &run.Failure))
 		m.Run = &run
 	}
