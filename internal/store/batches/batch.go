@@ -123,26 +123,14 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 		if err := people.CheckBudget(t, b.Owner, spent.Budget, people.Work{Queue: queue}); err != nil {
 			return err
 		}
-		t.Send(
-			`
+		t.Send(`
 			INSERT INTO batch (
 				id, project_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
 				cancelled, retry_row, request, trace, created_at, opened_at, ended_at, deleted_at, counts,
 				created_by)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 1, $8, 0, 0, $9, $10, $11, 0, 0, 0, '', $12)`,
-			b.ID,
-			b.Owner,
-			b.Name,
-			b.Kind,
-			b.Model,
-			db.BoolToInt(b.Public),
-			b.Source,
-			db.BoolToInt(n.EachRow),
-			n.Request,
-			n.Trace,
-			t.Now,
-			b.Creator,
-		)
+			b.ID, b.Owner, b.Name, b.Kind, b.Model, db.BoolToInt(b.Public), b.Source, db.BoolToInt(n.EachRow),
+			n.Request, n.Trace, t.Now, b.Creator)
 		return nil
 	})
 	if errors.Is(err, runs.ErrReplayed) {

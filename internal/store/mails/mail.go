@@ -221,9 +221,8 @@ func askToConfirm(t *db.Tx, user pleat.UserID, r *mailRow) error {
 	}
 	t.Send("DELETE FROM mail_asked WHERE day < $1", r.day)
 	r.asked++
-	r.confirm, r.expires = string(
-		insertMail(t, user, newMail{kind: pleat.MailConfirm}),
-	), t.Now+confirmFor.Microseconds()
+	r.confirm = string(insertMail(t, user, newMail{kind: pleat.MailConfirm}))
+	r.expires = t.Now + confirmFor.Microseconds()
 	return t.Wait()
 }
 
@@ -289,11 +288,8 @@ func (s *Store) ForgetMails(ctx context.Context, before time.Time, n int) (int, 
 	deleted := 0
 	err := s.db.Write(ctx, "forget mails", func(t *db.Tx) error {
 		var ids []any
-		rows, err := t.Query(
-			"SELECT id FROM mail WHERE created_at < $1 ORDER BY created_at LIMIT $2",
-			db.ToMicros(before),
-			n,
-		)
+		rows, err := t.Query("SELECT id FROM mail WHERE created_at < $1 ORDER BY created_at LIMIT $2",
+			db.ToMicros(before), n)
 		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 			var id string
 			err := scan(&id)
