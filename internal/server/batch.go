@@ -404,7 +404,7 @@ func (s *Server) listBatches(ctx context.Context, c *call) (api.List[api.Batch],
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
-	f := batches.BatchFilter{Limit: p.limit + 1, Before: p.before}
+	f := batches.Filter{Limit: p.limit + 1, Before: p.before}
 	if f.Creator, err = creatorQuery(c); err != nil {
 		return api.List[api.Batch]{}, err
 	}

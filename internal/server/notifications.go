@@ -21,7 +21,7 @@ func (s *Server) notifications(ctx context.Context, c *call) (api.Notifications,
 }
 
 // notified converts a setting with the last mails.
-func (s *Server) notified(m *mails.MailSetting) api.Notifications {
+func (s *Server) notified(m *mails.Setting) api.Notifications {
 	out := wire.Notifications(m)
 	out.Available = s.cfg.Mails
 	return out

@@ -248,7 +248,7 @@ func (s *Server) follow(ctx context.Context, c *call, of streamedRun) error {
 	if err != nil {
 		return err
 	}
-	news, stop := s.store.DB.Subscribe(runs.RunTopic(of.run))
+	news, stop := s.store.DB.Subscribe(runs.Topic(of.run))
 	defer stop()
 	ended, forget := s.credentialEnds(c)
 	defer forget()

@@ -215,7 +215,7 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 			SET row_count = $1, job_count = $2, opened_at = $3, created_at = $3, expected = $5, queue = $6
 			WHERE id = $4`,
 			b.Rows, b.Jobs, t.Now, b.ID, n.planned.Expected.Microseconds(), n.planned.Queue)
-		runs.InsertSubscriptions(t, runs.RunRef{Source: pleat.Source{Batch: b.ID}, Owner: b.Owner}, n.Subs)
+		runs.InsertSubscriptions(t, runs.Ref{Source: pleat.Source{Batch: b.ID}, Owner: b.Owner}, n.Subs)
 		runs.KeepAnswer(t, call, c)
 		t.Notify(runs.BatchesTopic, runs.OwnerTopic(b.Owner))
 		return nil
@@ -336,8 +336,8 @@ func unmadeState(b *pleat.Batch) pleat.State {
 	return pleat.StateInitialized
 }
 
-// BatchFilter narrows a list of batches. Empty fields do not narrow it; Limit must be set.
-type BatchFilter struct {
+// Filter narrows a list of batches. Empty fields do not narrow it; Limit must be set.
+type Filter struct {
 	Limit   int
 	Before  string // an ID: the list starts with the next older one; empty: with the newest
 	Creator pleat.UserID
@@ -345,7 +345,7 @@ type BatchFilter struct {
 
 // ListBatches reads a page of a project's batches, newest first. The next page begins before the last batch of this
 // one. A project has few batches, so that no index has their creators.
-func (s *Store) ListBatches(ctx context.Context, by people.Reach, f BatchFilter) ([]pleat.Batch, error) {
+func (s *Store) ListBatches(ctx context.Context, by people.Reach, f Filter) ([]pleat.Batch, error) {
 	p := people.ProjectPage("b", by, f.Before)
 	p.And("b.deleted_at = 0 AND b.opened_at <> 0")
 	p.CreatedBy("b", by, f.Creator)
