@@ -190,7 +190,6 @@ var readsClock = map[string]string{
 	"internal/testprogram/":          "tests wait with it",
 	"internal/store/storetest":       "tests wait with it, and its clock is set from there",
 	"internal/identity/identitytest": "an issuer for tests, whose clock they set",
-	"internal/submit":                "reads the wall clock in 2 places",
 }
 
 // readerOfClock returns the entry of readsClock that allows a file to read the clock; empty: there is none.

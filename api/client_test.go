@@ -22,6 +22,7 @@ func serve(t *testing.T, h http.HandlerFunc) *Client {
 }
 
 func TestRefusal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		body, retry string
 		want        Error
@@ -60,6 +61,7 @@ func TestRefusal(t *testing.T) {
 
 // A follower gives up once its patience is spent, and at once where the service refuses.
 func TestFollowGivesUp(t *testing.T) {
+	t.Parallel()
 	cl := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
 	err := cl.Follow(context.Background(), "j", 0, func(Event) error { return nil })
 	var e *Error
@@ -88,6 +90,7 @@ func TestFollowGivesUp(t *testing.T) {
 
 // A follower whose patience lasts tries again after a server that could not answer.
 func TestFollowTriesAgain(t *testing.T) {
+	t.Parallel()
 	n := 0
 	cl := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		if n++; n < 3 {
@@ -104,6 +107,7 @@ func TestFollowTriesAgain(t *testing.T) {
 
 // However often and wherever the stream breaks, each event comes once and in order.
 func TestFollowOverBrokenStreams(t *testing.T) {
+	t.Parallel()
 	const last = 12
 	cl := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		var from int
@@ -144,6 +148,7 @@ func TestFollowOverBrokenStreams(t *testing.T) {
 }
 
 func TestTime(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2025, 1, 2, 3, 4, 5, 6000, time.FixedZone("", 3600))
 	b, err := json.Marshal(struct{ A, B Time }{A: At(at)})
 	if err != nil || string(b) != `{"A":"2025-01-02T02:04:05.000006","B":null}` {
@@ -163,6 +168,7 @@ func TestTime(t *testing.T) {
 
 // An empty list of targets is sent: without it the binders would be combined with one another.
 func TestEmptyTargetsAreSent(t *testing.T) {
+	t.Parallel()
 	for want, targets := range map[string][]BatchEntry{
 		`"kind":"matrix","params":null,"targets":[]}`: {},
 		`"kind":"matrix","params":null}`:              nil,

@@ -16,6 +16,7 @@ const good = `{"name":"x","isPublic":true,"sequences":[
  "constraints":{"webhooks":{"qna":{"enabled":true,"x":[1,{"y":null}]}}},"chatId":null}`
 
 func TestDecode(t *testing.T) {
+	t.Parallel()
 	var got CreateJob
 	if err := Decode([]byte(good), &got); err != nil {
 		t.Fatal(err)
@@ -41,6 +42,7 @@ func TestDecode(t *testing.T) {
 
 // A document of many short values is refused after MaxValues of them: each takes many times its size in memory.
 func TestDecodeRefusesManyValues(t *testing.T) {
+	t.Parallel()
 	const want = "the request body has more than 3000000 values in its arrays and objects"
 	var in struct {
 		Webhooks json.RawMessage `json:"webhooks"`
@@ -65,6 +67,7 @@ func TestDecodeRefusesManyValues(t *testing.T) {
 
 // Every way to get a request wrong has its sentence.
 func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
 	deep := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }
 	for _, c := range []struct{ name, body, want string }{
 		{"nothing", ``, `the request body is empty; it must be a JSON object`},
@@ -146,6 +149,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 // Every error has the path of the value at fault, and none for the document as a whole.
 func TestDecodeField(t *testing.T) {
+	t.Parallel()
 	for body, want := range map[string]string{
 		``:                           "",
 		`[]`:                         "",
@@ -171,6 +175,7 @@ func TestDecodeField(t *testing.T) {
 }
 
 func TestDecodeAtTheLimit(t *testing.T) {
+	t.Parallel()
 	in := `{"constraints":{"webhooks":{"qna":` + strings.Repeat(`[`, 29) + strings.Repeat(`]`, 29) + `}}}`
 	if err := Decode([]byte(in), new(CreateJob)); err != nil {
 		t.Error(err)

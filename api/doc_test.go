@@ -17,6 +17,7 @@ var docLink = regexp.MustCompile(`\[\*?[A-Z]\w*(\.[A-Z]\w*)?\]`)
 // TestDocLinks checks that what looks like a link in a comment names something that exists. A link that does not is
 // shown as text in brackets. The package comment names the calls that one begins with.
 func TestDocLinks(t *testing.T) {
+	t.Parallel()
 	files := token.NewFileSet()
 	names, err := filepath.Glob("*.go")
 	if err != nil {

@@ -64,6 +64,7 @@ func check(
 // A file that is missing, truncated or changed is found, and so is one without a row; one that was stored just now is
 // none of these, except that it may be missing. What Check calls an orphan is what Collect deletes.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		t.Run("dir", func(t *testing.T) { checkStore(t, s, openDir(t)) })
 		t.Run("bucket", func(t *testing.T) { checkStore(t, s, openBucket(t)) })
@@ -134,6 +135,7 @@ func checkStore(t *testing.T, s *store.Store, b blob.Store) {
 
 // A row that is deleted after it was read is no fault, and more files than a page has are all checked.
 func TestCheckBesideServers(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")

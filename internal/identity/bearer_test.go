@@ -13,6 +13,7 @@ import (
 
 // An access token says who calls.
 func TestBearer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	b, err := w.client.VerifyBearer(t.Context(), w.AccessToken("ada", nil))
 	if err != nil {
@@ -31,6 +32,7 @@ func TestBearer(t *testing.T) {
 
 // Other tokens do not pass for access tokens, nor do access tokens for others.
 func TestWrongBearers(t *testing.T) {
+	t.Parallel()
 	w, other := newWorld(t), identitytest.New(t)
 	plain := func(audience string, more map[string]any) map[string]any {
 		c := w.Claims("ada", audience)
@@ -69,6 +71,7 @@ func TestWrongBearers(t *testing.T) {
 
 // Where access tokens have the audience of ID tokens, one must be marked as an access token.
 func TestTokensOfOneAudience(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *identity.Config) { c.Audience = "" })
 	bare := w.Claims("ada", identitytest.Client)
 	_, err := w.client.VerifyBearer(t.Context(), w.Sign(bare, nil))
@@ -91,6 +94,7 @@ func TestTokensOfOneAudience(t *testing.T) {
 
 // A token that is older than its claims may be is confirmed by the issuer, with what is true then, once in a while.
 func TestOldBearer(t *testing.T) {
+	t.Parallel()
 	for name, machine := range map[string]bool{"user info": false, "introspection": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -136,6 +140,7 @@ func TestOldBearer(t *testing.T) {
 
 // What cannot be confirmed counts no longer than its claims, however long the issuer lets it live.
 func TestOldBearerWithoutConfirmation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *identity.Config) { c.Secret = "" })
 	token := w.Sign(w.Claims("ada", identitytest.Audience), map[string]any{"typ": "at+jwt"}) // unknown to user info
 	if _, err := w.client.VerifyBearer(t.Context(), token); err != nil {
@@ -148,6 +153,7 @@ func TestOldBearerWithoutConfirmation(t *testing.T) {
 
 // A token by a new key counts at once. Tokens that name unknown keys make few requests.
 func TestKeyRotation(t *testing.T) {
+	t.Parallel()
 	w, other := newWorld(t), identitytest.New(t)
 	old := w.AccessToken("ada", nil)
 	for range 2 {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestGroupsClaim(t *testing.T) {
+	t.Parallel()
 	many := make([]string, maxGroups+1)
 	for n := range many {
 		many[n] = fmt.Sprint("group ", n)
@@ -60,6 +61,7 @@ func TestGroupsClaim(t *testing.T) {
 }
 
 func TestNameClaim(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ claim, claims, want string }{
 		{"", `{"sub":"s","preferred_username":"ada","name":"Ada L."}`, "ada"},
 		{"", `{"sub":"s","preferred_username":7,"name":"Ada L."}`, "Ada L."},

@@ -123,6 +123,7 @@ func (k *keycloak) signIn(t *testing.T, b *identitytest.Browser, name string) id
 
 // TestKeycloak goes through sign-in, groups, leaving and logout with a real issuer.
 func TestKeycloak(t *testing.T) {
+	t.Parallel()
 	k := openKeycloak(t)
 	t.Run("sign-in", k.testSignIn)
 	t.Run("replay", k.testReplay)

@@ -14,6 +14,7 @@ import (
 
 // A sign-in gives the person of (issuer, subject) with the mapped claims, and the tokens of the session.
 func TestSignIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	login := w.signIn(t)
 	if d := cmp.Diff(ada(w), login.Person); d != "" {
@@ -26,6 +27,7 @@ func TestSignIn(t *testing.T) {
 
 // The request of the browser has PKCE, a state and a nonce, which no two attempts share.
 func TestBegin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	seen := map[string]bool{}
 	for range 2 {
@@ -58,6 +60,7 @@ func TestBegin(t *testing.T) {
 
 // An answer of the browser that is not the attempt's own is refused before the code is presented.
 func TestForeignAnswers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		change func(*identity.Attempt, url.Values)
@@ -97,6 +100,7 @@ func TestForeignAnswers(t *testing.T) {
 
 // A code counts once and with the secret of its attempt; an ID token counts with its nonce.
 func TestReplays(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	attempt, answer := w.begin(t)
 	if _, err := w.client.Finish(t.Context(), attempt, answer); err != nil {
@@ -120,6 +124,7 @@ func TestReplays(t *testing.T) {
 
 // An ID token that is wrong in any way signs nobody in.
 func TestWrongIDTokens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		claim string
@@ -165,6 +170,7 @@ func TestWrongIDTokens(t *testing.T) {
 
 // Tokens without a signature, with one by another key, and with one by the public key as a secret, sign nobody in.
 func TestForgedIDTokens(t *testing.T) {
+	t.Parallel()
 	w, other := newWorld(t), identitytest.New(t)
 	claims := w.Claims("ada", identitytest.Client)
 	for name, c := range map[string]struct{ token, want string }{
@@ -195,6 +201,7 @@ func TestForgedIDTokens(t *testing.T) {
 
 // An e-mail address is shown if the issuer has verified it, and identifies nobody.
 func TestUnverifiedEmail(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.signIn(t).Person
 	w.Browser("eve")
@@ -206,6 +213,7 @@ func TestUnverifiedEmail(t *testing.T) {
 
 // What the ID token lacks, the issuer is asked for; an answer about somebody else is refused.
 func TestUserInfo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	lean := func(kind string, claims map[string]any) {
 		if kind == "id" {
@@ -229,6 +237,7 @@ func TestUserInfo(t *testing.T) {
 
 // Who may sign in, and who operates the service, is a matter of groups.
 func TestAllowedGroups(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *identity.Config) { c.AllowedGroups, c.OperatorGroup = []string{"lab-a"}, "ops" })
 	if p := w.signIn(t).Person; p.Operator {
 		t.Error("ada is an operator")
@@ -246,6 +255,7 @@ func TestAllowedGroups(t *testing.T) {
 
 // The client of a wrong secret, and an issuer that is no such issuer, are the operator's matter.
 func TestMisconfigured(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *identity.Config) { c.Secret = "wrong" })
 	attempt, answer := w.begin(t)
 	_, err := w.client.Finish(t.Context(), attempt, answer)

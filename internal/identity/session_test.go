@@ -14,6 +14,7 @@ import (
 
 // A refresh reads the groups as they are now, and replaces the refresh token.
 func TestGroupRemoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *identity.Config) { c.AllowedGroups = []string{"lab-a", "lab-b"} })
 	login := w.signIn(t)
 	w.SetUser(identitytest.User{Subject: "s-ada", Name: "ada", Groups: []string{"lab-b"}})
@@ -34,6 +35,7 @@ func TestGroupRemoved(t *testing.T) {
 
 // A session ends when the person has left, when its token was used before, and when it names somebody else.
 func TestSessionEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	login := w.signIn(t)
 	_, err := w.client.Refresh(t.Context(), "s-eve", login.Tokens)
@@ -49,6 +51,7 @@ func TestSessionEnds(t *testing.T) {
 
 // Without a refresh token the access token says who the person is now, for as long as it counts.
 func TestWithoutRefreshToken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.WithoutRefresh()
 	login := w.signIn(t)
@@ -67,6 +70,7 @@ func TestWithoutRefreshToken(t *testing.T) {
 
 // An answer that makes no sense ends no session, and the new refresh token is not lost by it.
 func TestBrokenUserInfo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	login := w.signIn(t)
 	w.Change(func(kind string, claims map[string]any) {
@@ -89,6 +93,7 @@ func TestBrokenUserInfo(t *testing.T) {
 
 // While the issuer is gone a session is not ended, and nobody gets in. Once it is back, both work.
 func TestIssuerGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	login := w.signIn(t)
 	attempt, answer := w.begin(t)
@@ -117,6 +122,7 @@ func TestIssuerGone(t *testing.T) {
 
 // An issuer that is gone is not asked again by every request.
 func TestIssuerIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.SetGone(true)
 	for range 20 {
@@ -129,6 +135,7 @@ func TestIssuerIsLeftAlone(t *testing.T) {
 
 // What is known of an issuer is asked for again after a while, and stays in use while it is gone.
 func TestDiscoveredAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if err := w.client.Check(t.Context()); err != nil {
 		t.Fatal(err)
@@ -151,6 +158,7 @@ func TestDiscoveredAgain(t *testing.T) {
 
 // The end of a caller is its own: it is not taken for a failure of the issuer.
 func TestCallerGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	login := w.signIn(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -162,6 +170,7 @@ func TestCallerGone(t *testing.T) {
 
 // Logging out ends the refresh token, and leads the browser to the issuer and back.
 func TestLogout(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	login := w.signIn(t)
 	if err := w.client.Revoke(t.Context(), login.Tokens); err != nil || w.Revoked() != 1 {
@@ -189,6 +198,7 @@ func TestLogout(t *testing.T) {
 
 // A program on a terminal signs in as the person who enters its code.
 func TestDevice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d, err := w.client.StartDevice(t.Context())
 	if err != nil {
@@ -222,6 +232,7 @@ func TestDevice(t *testing.T) {
 }
 
 func TestDeviceRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d, err := w.client.StartDevice(t.Context())
 	if err != nil {

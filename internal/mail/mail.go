@@ -88,7 +88,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer ended()
 	queue.ClaimLoop{
 		News:   p.cfg.DB,
-		Topics: []string{mails.MailTopic()},
+		Topics: []string{mails.Topic()},
 		Wake:   make(chan struct{}, 1),
 		Log:    p.cfg.Log,
 		Claim: func(ctx context.Context) error {
@@ -110,7 +110,7 @@ func (p *Pool) send(ctx, storing context.Context, m *mails.OutgoingMail) {
 	held := p.leases.Add(ctx, &m.Task)
 	defer p.leases.Remove(held)
 	log := p.cfg.Log.With("mail", m.ID, "kind", string(m.Kind), "user", m.User)
-	var o mails.MailOutcome
+	var o mails.Outcome
 	msg, err := p.composer.Compose(m, p.cfg.Clock())
 	if err != nil {
 		log.Error("a mail cannot be written", "error", err)
@@ -130,19 +130,19 @@ func (p *Pool) send(ctx, storing context.Context, m *mails.OutgoingMail) {
 
 // outcome decides whether and when a mail is tried again. After a fault of the server itself, nothing is sent for a
 // while. A mail that a stopping process gave up does not count.
-func (p *Pool) outcome(err error, stopped bool, m *mails.OutgoingMail) mails.MailOutcome {
+func (p *Pool) outcome(err error, stopped bool, m *mails.OutgoingMail) mails.Outcome {
 	var f *Fault
 	if err == nil {
 		p.pause = 0
 		p.fault.Over(p.cfg.Log)
-		return mails.MailOutcome{OK: true}
+		return mails.Outcome{OK: true}
 	}
 	if !errors.As(err, &f) {
 		f = &Fault{Message: err.Error()}
 	}
 	switch {
 	case stopped:
-		return mails.MailOutcome{Aborted: true}
+		return mails.Outcome{Aborted: true}
 	case f.Server:
 		p.pause = min(max(2*p.pause, p.cfg.Pause), 100*p.cfg.Pause)
 		p.fault.Warn(p.cfg.Log, f)
@@ -150,7 +150,7 @@ func (p *Pool) outcome(err error, stopped bool, m *mails.OutgoingMail) mails.Mai
 		p.pause = 0
 		p.fault.Over(p.cfg.Log)
 	}
-	o := mails.MailOutcome{Reason: f.Message, Refused: f.Address}
+	o := mails.Outcome{Reason: f.Message, Refused: f.Address}
 	tries := m.Task.Tries + 1
 	next, again := webhook.Next(tries, p.cfg.DB.Now(), 0, rand.Float64())
 	if again && tries < m.Task.MaxTries && !f.Permanent {

@@ -319,7 +319,7 @@ func TestBatchQuota(t *testing.T) {
 		if used, err := s.People.Usage(ctx, u); err != nil || used.BatchRows.Used != 3 || used.Jobs.Used != 0 {
 			t.Errorf("%+v %v", used, err)
 		}
-		list, err := s.Batches.ListBatches(ctx, u, batches.BatchFilter{Limit: 9})
+		list, err := s.Batches.ListBatches(ctx, u, batches.Filter{Limit: 9})
 		if err != nil || len(list) != 1 || list[0].ID != first.Batch {
 			t.Errorf("%+v %v", list, err)
 		}
@@ -484,7 +484,7 @@ func TestAbandonedBatch(t *testing.T) {
 		storetest.Exec(t, storetest.Address(t, s), "UPDATE batch SET opened_at = 0")
 		advance(t, s)
 		purge(t, s)
-		list, err := s.Batches.ListBatches(ctx, u, batches.BatchFilter{Limit: 9})
+		list, err := s.Batches.ListBatches(ctx, u, batches.Filter{Limit: 9})
 		if err != nil || len(list) != 0 || storetest.Count(t, s, "job") != 0 {
 			t.Errorf("%v %v", list, err)
 		}

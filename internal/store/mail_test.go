@@ -34,7 +34,7 @@ func newMailbox(t *testing.T, s *store.Store, name string, events ...pleat.MailK
 	return b
 }
 
-func (b mailbox) set(address string, events ...pleat.MailKind) mails.MailSetting {
+func (b mailbox) set(address string, events ...pleat.MailKind) mails.Setting {
 	b.t.Helper()
 	m, err := b.s.Mails.SetMail(context.Background(), people.Actor{Reach: b.Reach}, address, events)
 	if err != nil {
@@ -63,7 +63,7 @@ func next(t *testing.T, s *store.Store) *mails.OutgoingMail {
 	return m
 }
 
-func finishMail(t *testing.T, s *store.Store, m *mails.OutgoingMail, o mails.MailOutcome) {
+func finishMail(t *testing.T, s *store.Store, m *mails.OutgoingMail, o mails.Outcome) {
 	t.Helper()
 	if err := s.Mails.FinishMail(context.Background(), m, o); err != nil {
 		t.Fatal(err)
@@ -97,8 +97,8 @@ func TestMailsAreWritten(t *testing.T) {
 			m.Kind != pleat.MailRunCompleted || m.Workflow != "" {
 			t.Fatalf("%+v", m)
 		}
-		finishMail(t, s, m, mails.MailOutcome{OK: true})
-		if err := s.Mails.FinishMail(ctx, m, mails.MailOutcome{OK: true}); err == nil {
+		finishMail(t, s, m, mails.Outcome{OK: true})
+		if err := s.Mails.FinishMail(ctx, m, mails.Outcome{OK: true}); err == nil {
 			t.Error("a mail ends twice")
 		}
 		const rows = 20
@@ -118,7 +118,7 @@ func TestMailsAreWritten(t *testing.T) {
 			t.Errorf("a further mail: %+v", again)
 		}
 		// One that fails for now is tried again with the next lease.
-		finishMail(t, s, m, mails.MailOutcome{NextAt: s.DB.Now().Add(time.Millisecond), Reason: "later"})
+		finishMail(t, s, m, mails.Outcome{NextAt: s.DB.Now().Add(time.Millisecond), Reason: "later"})
 		if l := ada.last(3)[0]; l.Status != pleat.MailPending || l.Attempts != 1 || l.Reason != "later" {
 			t.Errorf("%+v", l)
 		}
@@ -160,7 +160,7 @@ func TestMailsAreSkipped(t *testing.T) {
 		if m == nil || m.Project != "Lab" {
 			t.Fatalf("%+v", m)
 		}
-		finishMail(t, s, m, mails.MailOutcome{OK: true})
+		finishMail(t, s, m, mails.Outcome{OK: true})
 		bob.fold(in)
 		member(pleat.NoRole)
 		skipped(3, "no role")
@@ -194,7 +194,7 @@ func TestMailsAreSkipped(t *testing.T) {
 		}
 		bob.set("third@lab.test", pleat.MailRunCompleted)
 		m = next(t, s)
-		finishMail(t, s, m, mails.MailOutcome{Aborted: true})
+		finishMail(t, s, m, mails.Outcome{Aborted: true})
 		if l := bob.last(10)[0]; l.Attempts != 0 || l.NextAt.IsZero() {
 			t.Errorf("a mail that a process gave back: %+v", l)
 		}
@@ -220,9 +220,9 @@ func TestMailsOfADay(t *testing.T) {
 			if m.Last != (sent == mails.MailsPerDay) {
 				t.Fatalf("mail %d: last is %v", sent, m.Last)
 			}
-			o := mails.MailOutcome{OK: sent > 1}
+			o := mails.Outcome{OK: sent > 1}
 			if sent == 1 { // what was not sent does not count
-				finishMail(t, s, m, mails.MailOutcome{Reason: "no"})
+				finishMail(t, s, m, mails.Outcome{Reason: "no"})
 				sent--
 				m = next(t, s)
 				sent++
@@ -332,7 +332,7 @@ func TestMailsAboutEndpoints(t *testing.T) {
 			m.Reason != "it answered 410" || m.Project != "Lab" {
 			t.Fatalf("%+v", m)
 		}
-		finishMail(t, s, m, mails.MailOutcome{OK: true})
+		finishMail(t, s, m, mails.Outcome{OK: true})
 		clock.Stop()
 		for range 30 {
 			if _, err := s.Webhooks.SwitchEndpoint(

@@ -55,7 +55,7 @@ func belongingsOf(t *testing.T, s *store.Store, by people.Reach) belongings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batches, err := s.Batches.ListBatches(ctx, by, batches.BatchFilter{Limit: 100})
+	batches, err := s.Batches.ListBatches(ctx, by, batches.Filter{Limit: 100})
 	for _, x := range batches {
 		b.Batches = append(b.Batches, x.Name)
 	}

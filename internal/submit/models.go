@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/store/workers"
 )
 
 // modelCache holds the models of the workers: every creation needs them and they rarely change.
 type modelCache struct {
 	mu   sync.Mutex
-	at   time.Time // when list was read
+	age  clock.Stopwatch // of list
 	list []pleat.Model
 }
 
@@ -42,14 +43,14 @@ func (r *Resolver) RecentModels(ctx context.Context) ([]pleat.Model, error) {
 func (m *modelCache) get(ctx context.Context, s *workers.Store, maxAge time.Duration) ([]pleat.Model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if age := time.Since(m.at); len(m.list) > 0 && age < maxAge {
+	if len(m.list) > 0 && m.age.Elapsed() < maxAge {
 		return m.list, nil
 	}
 	list, err := s.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m.list, m.at = list, time.Now()
+	m.list, m.age = list, clock.Start()
 	return list, nil
 }
 

@@ -180,7 +180,7 @@ func (h *Handlers) listBatches(ctx context.Context, c *route.Call) (api.List[api
 	if err != nil {
 		return api.List[api.Batch]{}, err
 	}
-	f := batches.BatchFilter{Limit: p.Limit + 1, Before: p.Before}
+	f := batches.Filter{Limit: p.Limit + 1, Before: p.Before}
 	if f.Creator, err = c.CreatorQuery(); err != nil {
 		return api.List[api.Batch]{}, err
 	}

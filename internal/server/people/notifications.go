@@ -22,7 +22,7 @@ func (h *Handlers) notifications(ctx context.Context, c *route.Call) (api.Notifi
 }
 
 // notified converts a setting with the last mails.
-func (h *Handlers) notified(m *mails.MailSetting) api.Notifications {
+func (h *Handlers) notified(m *mails.Setting) api.Notifications {
 	out := wire.Notifications(m)
 	out.Available = h.SendsMail
 	return out

@@ -38,7 +38,7 @@ func (p *Progress) Follow(ctx context.Context, c *route.Call, of Run) error {
 	if err != nil {
 		return err
 	}
-	news, stop := p.DB.Subscribe(runs.RunTopic(of.ID))
+	news, stop := p.DB.Subscribe(runs.Topic(of.ID))
 	defer stop()
 	credential, forget := c.CredentialEnds()
 	defer forget()

@@ -134,7 +134,7 @@ func AuditEntry(e *people.AuditEntry) api.AuditEntry {
 }
 
 // Notifications converts the mails that a user gets. Whether the service sends any is for the caller to say.
-func Notifications(m *mails.MailSetting) api.Notifications {
+func Notifications(m *mails.Setting) api.Notifications {
 	out := api.Notifications{
 		Mail:      OptionalString(m.Address),
 		Confirmed: m.Confirmed,

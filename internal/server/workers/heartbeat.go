@@ -130,7 +130,7 @@ func (g *Gateway) heartbeat(
 
 // reportInterval is the time between a worker's reports of a run: a short one if somebody watches the run here.
 func (g *Gateway) reportInterval(run pleat.RunID) time.Duration {
-	if run != "" && g.store.DB.Subscribed(runs.RunTopic(run)) {
+	if run != "" && g.store.DB.Subscribed(runs.Topic(run)) {
 		return min(watchedInterval, g.cfg.Terms.Progress)
 	}
 	return g.cfg.Terms.Progress

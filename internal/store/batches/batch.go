@@ -123,26 +123,14 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 		if err := people.CheckBudget(t, b.Owner, spent.Budget, people.Work{Queue: queue}); err != nil {
 			return err
 		}
-		t.Send(
-			`
+		t.Send(`
 			INSERT INTO batch (
 				id, project_id, name, kind, model, public, source, row_count, job_count, jobs_made, next_row, each_row,
 				cancelled, retry_row, request, trace, created_at, opened_at, ended_at, deleted_at, counts,
 				created_by)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 1, $8, 0, 0, $9, $10, $11, 0, 0, 0, '', $12)`,
-			b.ID,
-			b.Owner,
-			b.Name,
-			b.Kind,
-			b.Model,
-			db.BoolToInt(b.Public),
-			b.Source,
-			db.BoolToInt(n.EachRow),
-			n.Request,
-			n.Trace,
-			t.Now,
-			b.Creator,
-		)
+			b.ID, b.Owner, b.Name, b.Kind, b.Model, db.BoolToInt(b.Public), b.Source, db.BoolToInt(n.EachRow),
+			n.Request, n.Trace, t.Now, b.Creator)
 		return nil
 	})
 	if errors.Is(err, runs.ErrReplayed) {
@@ -227,7 +215,7 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 			SET row_count = $1, job_count = $2, opened_at = $3, created_at = $3, expected = $5, queue = $6
 			WHERE id = $4`,
 			b.Rows, b.Jobs, t.Now, b.ID, n.planned.Expected.Microseconds(), n.planned.Queue)
-		runs.InsertSubscriptions(t, runs.RunRef{Source: pleat.Source{Batch: b.ID}, Owner: b.Owner}, n.Subs)
+		runs.InsertSubscriptions(t, runs.Ref{Source: pleat.Source{Batch: b.ID}, Owner: b.Owner}, n.Subs)
 		runs.KeepAnswer(t, call, c)
 		t.Notify(runs.BatchesTopic, runs.OwnerTopic(b.Owner))
 		return nil
@@ -348,8 +336,8 @@ func unmadeState(b *pleat.Batch) pleat.State {
 	return pleat.StateInitialized
 }
 
-// BatchFilter narrows a list of batches. Empty fields do not narrow it; Limit must be set.
-type BatchFilter struct {
+// Filter narrows a list of batches. Empty fields do not narrow it; Limit must be set.
+type Filter struct {
 	Limit   int
 	Before  string // an ID: the list starts with the next older one; empty: with the newest
 	Creator pleat.UserID
@@ -357,7 +345,7 @@ type BatchFilter struct {
 
 // ListBatches reads a page of a project's batches, newest first. The next page begins before the last batch of this
 // one. A project has few batches, so that no index has their creators.
-func (s *Store) ListBatches(ctx context.Context, by people.Reach, f BatchFilter) ([]pleat.Batch, error) {
+func (s *Store) ListBatches(ctx context.Context, by people.Reach, f Filter) ([]pleat.Batch, error) {
 	p := people.ProjectPage("b", by, f.Before)
 	p.And("b.deleted_at = 0 AND b.opened_at <> 0")
 	p.CreatedBy("b", by, f.Creator)

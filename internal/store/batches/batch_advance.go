@@ -271,7 +271,7 @@ func retryJobs(t *db.Tx, b *openedBatch) error {
 			return err
 		}
 		in.Run.Request, in.Run.Trace = b.request, b.trace
-		if _, err := runs.RerunJob(t, runs.RunRef{Owner: b.Owner, Creator: b.Creator}, j.job, in.Run); err != nil {
+		if _, err := runs.RerunJob(t, runs.Ref{Owner: b.Owner, Creator: b.Creator}, j.job, in.Run); err != nil {
 			return err
 		}
 	}
@@ -310,9 +310,9 @@ func endBatch(t *db.Tx, b *openedBatch) error {
 	return mails.BatchEnded(t, &b.Batch)
 }
 
-// LockBatch locks a batch until the transaction ends, and reads it without counts, for a caller who needs a role in its
+// Lock locks a batch until the transaction ends, and reads it without counts, for a caller who needs a role in its
 // project.
-func LockBatch(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.BatchID) (pleat.Batch, error) {
+func Lock(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.BatchID) (pleat.Batch, error) {
 	var b pleat.Batch
 	var r batchRow
 	var role pleat.Role
@@ -334,7 +334,7 @@ func LockBatch(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.BatchID) (p
 // ended.
 func (s *Store) CancelBatch(ctx context.Context, by people.Reach, id pleat.BatchID) error {
 	return s.db.Write(ctx, "cancel batch", func(t *db.Tx) error {
-		b, err := LockBatch(t, by, pleat.Member, id)
+		b, err := Lock(t, by, pleat.Member, id)
 		if err != nil {
 			return err
 		}
@@ -354,7 +354,7 @@ func (s *Store) CancelBatch(ctx context.Context, by people.Reach, id pleat.Batch
 func (s *Store) RetryBatch(ctx context.Context, by people.Reach, id pleat.BatchID) (int, error) {
 	n := 0
 	err := s.db.Write(ctx, "retry batch", func(t *db.Tx) error {
-		b, err := LockBatch(t, by, pleat.Member, id)
+		b, err := Lock(t, by, pleat.Member, id)
 		if err != nil {
 			return err
 		}
@@ -399,7 +399,7 @@ func plannedRetry(t *db.Tx, id pleat.BatchID, rows int) (people.Work, error) {
 // not exist or is out of reach.
 func (s *Store) SetBatchPublic(ctx context.Context, by people.Reach, id pleat.BatchID, public bool) error {
 	return s.db.Write(ctx, "set batch public", func(t *db.Tx) error {
-		b, err := LockBatch(t, by, pleat.Member, id)
+		b, err := Lock(t, by, pleat.Member, id)
 		if err != nil || b.Public == public {
 			return err
 		}
@@ -418,17 +418,17 @@ func (s *Store) SetBatchPublic(ctx context.Context, by people.Reach, id pleat.Ba
 // or was deleted before.
 func (s *Store) DeleteBatch(ctx context.Context, by people.Reach, id pleat.BatchID) error {
 	return s.db.Write(ctx, "delete batch", func(t *db.Tx) error {
-		b, err := LockBatch(t, by, pleat.Member, id)
+		b, err := Lock(t, by, pleat.Member, id)
 		if err != nil {
 			return err
 		}
-		return DeleteBatch(t, b.Owner, id)
+		return Delete(t, b.Owner, id)
 	})
 }
 
-// DeleteBatch is DeleteBatch for a locked batch. AdvanceBatches stops the jobs that have not ended, whose tasks need
+// Delete is DeleteBatch for a locked batch. AdvanceBatches stops the jobs that have not ended, whose tasks need
 // their input until then; runs.setState deletes it.
-func DeleteBatch(t *db.Tx, owner pleat.ProjectID, id pleat.BatchID) error {
+func Delete(t *db.Tx, owner pleat.ProjectID, id pleat.BatchID) error {
 	t.Send("UPDATE batch SET deleted_at = $1, name = '' WHERE id = $2", t.Now, id)
 	t.Send(`
 		UPDATE job

@@ -120,9 +120,7 @@ func (s *Store) eachOf(
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := s.db.Read(
-		ctx,
-		query+" IN ("+db.Params(len(args)+1, db.Padded(len(ids)))+")",
+	rows, err := s.db.Read(ctx, query+" IN ("+db.Params(len(args)+1, db.Padded(len(ids)))+")",
 		append(args, db.Pad(ids)...)...)
 	return db.ForEachRow(rows, err, fn)
 }

@@ -288,17 +288,17 @@ func (s *DB) Read(ctx context.Context, q string, args ...any) (Rows, error) {
 	return st.QueryContext(ctx, args...)
 }
 
-// snapshotRead is a transaction for reading. It holds a connection and must never wait for a second one: if all
+// Snapshot is a transaction for reading. It holds a connection and must never wait for a second one: if all
 // connections were held so, none would come free. A statement that is not kept yet is therefore parsed for this
 // transaction alone, and kept when it has ended.
-type snapshotRead struct {
+type Snapshot struct {
 	s       *DB
 	tx      *sql.Tx
 	missing []string // portable texts of the statements that were not kept
 }
 
 // BeginRead starts a snapshot, which the caller must end.
-func (s *DB) BeginRead(ctx context.Context) (*snapshotRead, error) {
+func (s *DB) BeginRead(ctx context.Context) (*Snapshot, error) {
 	s.transactions.Add(1)
 	isolation := sql.LevelDefault // a transaction of SQLite always sees one moment
 	if s.sqlite == nil {
@@ -308,11 +308,11 @@ func (s *DB) BeginRead(ctx context.Context) (*snapshotRead, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &snapshotRead{s: s, tx: rtx}, nil
+	return &Snapshot{s: s, tx: rtx}, nil
 }
 
 // Query runs a query in the snapshot.
-func (r *snapshotRead) Query(ctx context.Context, q string, args ...any) (Rows, error) {
+func (r *Snapshot) Query(ctx context.Context, q string, args ...any) (Rows, error) {
 	st, wanted := r.s.keptReader(q)
 	if st != nil {
 		return r.tx.StmtContext(ctx, st).QueryContext(ctx, args...)
@@ -324,7 +324,7 @@ func (r *snapshotRead) Query(ctx context.Context, q string, args ...any) (Rows, 
 }
 
 // End frees the connection and then keeps the statements that were missing. Failing to keep one costs time only.
-func (r *snapshotRead) End(ctx context.Context) {
+func (r *Snapshot) End(ctx context.Context) {
 	_ = r.tx.Rollback()
 	for _, q := range r.missing {
 		_, _ = r.s.reader(ctx, q)

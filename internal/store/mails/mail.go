@@ -23,8 +23,8 @@ const (
 	ListedMails = 20
 )
 
-// MailSetting is which mails a user wants, and what has become of the last ones. The zero value: none.
-type MailSetting struct {
+// Setting is which mails a user wants, and what has become of the last ones. The zero value: none.
+type Setting struct {
 	Address   string
 	Confirmed bool
 	// AskedUntil is until when the link is valid in the last mail that asks to confirm the address; zero: there is
@@ -76,8 +76,8 @@ func (r *mailRow) into() []any {
 }
 
 // setting returns the setting at a moment, without the last mails.
-func (r *mailRow) setting(now int64) MailSetting {
-	m := MailSetting{Address: r.address, Confirmed: r.confirmed != 0, OffReason: r.off, Events: []pleat.MailKind{}}
+func (r *mailRow) setting(now int64) Setting {
+	m := Setting{Address: r.address, Confirmed: r.confirmed != 0, OffReason: r.off, Events: []pleat.MailKind{}}
 	if r.confirm != "" && r.expires > now {
 		m.AskedUntil = db.FromMicros(r.expires)
 	}
@@ -97,12 +97,12 @@ func (r *mailRow) on(day int64) {
 }
 
 // MailSetting reads which mails a user wants, and the last ones, at most so many.
-func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (MailSetting, error) {
+func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (Setting, error) {
 	var r mailRow
 	err := s.db.ReadRow(ctx, "SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1", []any{user},
 		r.into()...)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return MailSetting{}, db.Unavailable("read mail setting", err)
+		return Setting{}, db.Unavailable("read mail setting", err)
 	}
 	m := r.setting(s.db.Micros())
 	m.Last = []Mail{}
@@ -157,7 +157,7 @@ func storeMail(t *db.Tx, user pleat.UserID, r *mailRow) error {
 // asked about today.
 func (s *Store) SetMail(
 	ctx context.Context, by people.Actor, address string, events []pleat.MailKind,
-) (m MailSetting, err error) {
+) (m Setting, err error) {
 	err = s.db.Write(ctx, "set mail", func(t *db.Tx) error {
 		var service string
 		if err := t.Row("SELECT kind FROM account WHERE id = $1", []any{by.User}, &service); err != nil {
@@ -221,9 +221,8 @@ func askToConfirm(t *db.Tx, user pleat.UserID, r *mailRow) error {
 	}
 	t.Send("DELETE FROM mail_asked WHERE day < $1", r.day)
 	r.asked++
-	r.confirm, r.expires = string(
-		insertMail(t, user, newMail{kind: pleat.MailConfirm}),
-	), t.Now+confirmFor.Microseconds()
+	r.confirm = string(insertMail(t, user, newMail{kind: pleat.MailConfirm}))
+	r.expires = t.Now + confirmFor.Microseconds()
 	return t.Wait()
 }
 
@@ -236,7 +235,7 @@ func mailbox(address string) string {
 
 // AskMail sends another mail with a link that confirms the address of a user; the link before is not valid any more.
 // CodeConflict: there is nothing to confirm. CodeLimited: there were too many today.
-func (s *Store) AskMail(ctx context.Context, by people.Actor) (m MailSetting, err error) {
+func (s *Store) AskMail(ctx context.Context, by people.Actor) (m Setting, err error) {
 	err = s.db.Write(ctx, "ask to confirm", func(t *db.Tx) error {
 		var r mailRow
 		if err := lockMail(t, by.User, &r); err != nil {
@@ -259,7 +258,7 @@ func (s *Store) AskMail(ctx context.Context, by people.Actor) (m MailSetting, er
 
 // ConfirmMail confirms the address of a user by the link in a mail, once, and records it. CodeNotFound: it is not the
 // last mail to this user that asks for it, its time has passed, or it was used before.
-func (s *Store) ConfirmMail(ctx context.Context, by people.Actor, id pleat.MailID) (m MailSetting, err error) {
+func (s *Store) ConfirmMail(ctx context.Context, by people.Actor, id pleat.MailID) (m Setting, err error) {
 	err = s.db.Write(ctx, "confirm mail", func(t *db.Tx) error {
 		var r mailRow
 		if err := lockMail(t, by.User, &r); err != nil {
@@ -289,11 +288,8 @@ func (s *Store) ForgetMails(ctx context.Context, before time.Time, n int) (int, 
 	deleted := 0
 	err := s.db.Write(ctx, "forget mails", func(t *db.Tx) error {
 		var ids []any
-		rows, err := t.Query(
-			"SELECT id FROM mail WHERE created_at < $1 ORDER BY created_at LIMIT $2",
-			db.ToMicros(before),
-			n,
-		)
+		rows, err := t.Query("SELECT id FROM mail WHERE created_at < $1 ORDER BY created_at LIMIT $2",
+			db.ToMicros(before), n)
 		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 			var id string
 			err := scan(&id)

@@ -31,11 +31,8 @@ const (
 	sourceEndpoint = "endpoint"
 )
 
-// mailTries is how many attempts a mail has before it fails for good.
-const mailTries = 10
-
-// MailTopic has news when a mail is to be sent.
-func MailTopic() string { return tasks.QueueTopic(mailQueue) }
+// Topic has news when a mail is to be sent.
+func Topic() string { return tasks.QueueTopic(mailQueue) }
 
 // newMail is a mail to be written.
 type newMail struct {
@@ -55,12 +52,11 @@ func insertMail(t *db.Tx, user pleat.UserID, m newMail) pleat.MailID {
 		VALUES ($1, $2, $3, $4, $5, $6, 'PENDING', 0, $7, '', $7, $7)`,
 		id, user, m.kind, m.sourceKind, m.source, m.run, t.Now)
 	tasks.Insert(t, pleat.Task{
-		ID:       pleat.TaskID(id),
-		Kind:     pleat.TaskMail,
-		Queue:    mailQueue,
-		Owner:    m.owner,
-		Tenant:   string(user),
-		MaxTries: mailTries,
+		ID:     pleat.TaskID(id),
+		Kind:   pleat.TaskMail,
+		Queue:  mailQueue,
+		Owner:  m.owner,
+		Tenant: string(user),
 	})
 	return id
 }
@@ -356,13 +352,8 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 		}
 		err = db.DecodeJSON(counts, &m.Batch.Counts)
 	default:
-		run.CreatedAt, run.StartedAt, run.FinishedAt = db.FromMicros(
-			queued,
-		), db.FromMicros(
-			started,
-		), db.FromMicros(
-			finished,
-		)
+		run.CreatedAt = db.FromMicros(queued)
+		run.StartedAt, run.FinishedAt = db.FromMicros(started), db.FromMicros(finished)
 		err = errors.Join(db.DecodeJSON(result, &run.Result), db.DecodeJSON(failure, &run.Failure))
 		m.Run = &run
 	}
@@ -372,9 +363,9 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 	return "", err
 }
 
-// MailOutcome is the outcome of one attempt at a mail. The mail was sent if OK is set, is tried again if NextAt is set,
+// Outcome is the outcome of one attempt at a mail. The mail was sent if OK is set, is tried again if NextAt is set,
 // and has failed otherwise.
-type MailOutcome struct {
+type Outcome struct {
 	OK      bool
 	NextAt  time.Time
 	Reason  string // what went wrong
@@ -385,7 +376,7 @@ type MailOutcome struct {
 
 // FinishMail ends an attempt at a mail. After maxRefusals refusals in a row of its address, the user gets no more mails
 // until the setting is changed. pleat.ErrLost: the lease is no longer held.
-func (s *Store) FinishMail(ctx context.Context, m *OutgoingMail, o MailOutcome) error {
+func (s *Store) FinishMail(ctx context.Context, m *OutgoingMail, o Outcome) error {
 	return s.db.Write(ctx, "finish mail", func(t *db.Tx) error {
 		l := tasks.LeaseOf(&m.Task)
 		if _, err := tasks.Renew(t, l); err != nil {
@@ -420,7 +411,7 @@ func (s *Store) FinishMail(ctx context.Context, m *OutgoingMail, o MailOutcome) 
 }
 
 // countMail takes an attempt that did not send its mail off the count of its day, and counts refusals of the address.
-func countMail(t *db.Tx, m *OutgoingMail, o *MailOutcome) error {
+func countMail(t *db.Tx, m *OutgoingMail, o *Outcome) error {
 	var r mailRow
 	err := t.Row("SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1 FOR UPDATE", []any{m.User},
 		r.into()...)

@@ -118,11 +118,11 @@ var expiring = []struct {
 		return true, s.deleteJob(t, h)
 	}},
 	{expiredBatches, func(s *Store, t *db.Tx, in people.Reach, id string) (bool, error) {
-		b, err := batches.LockBatch(t, in, pleat.Member, pleat.BatchID(id))
+		b, err := batches.Lock(t, in, pleat.Member, pleat.BatchID(id))
 		if err != nil || b.EndedAt.IsZero() { // it is being retried
 			return false, err
 		}
-		return true, batches.DeleteBatch(t, b.Owner, b.ID)
+		return true, batches.Delete(t, b.Owner, b.ID)
 	}},
 }
 

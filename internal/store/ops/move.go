@@ -52,7 +52,7 @@ func (s *Store) MoveJob(ctx context.Context, by people.Actor, job pleat.JobID, t
 		}
 		t.Send("UPDATE workflow SET "+movedColumns+" WHERE started_by = $1 AND started_by <> ''", job, to, t.Now)
 		t.Send("UPDATE job SET library_item = '', "+movedColumns+" WHERE id = $1", job, to, t.Now)
-		t.Notify(runs.RunTopic(h.Run))
+		t.Notify(runs.Topic(h.Run))
 		return s.moved(t, by, pleat.Source{Job: job}, h.Owner, to)
 	})
 }
@@ -90,7 +90,7 @@ func (s *Store) MoveWorkflow(ctx context.Context, by people.Actor, id pleat.Work
 		}
 		t.Send("DELETE FROM subscription WHERE source_id = $1 AND run_id = ''", id) // of a draft
 		t.Send("UPDATE workflow SET "+movedColumns+" WHERE id = $1", id, to, t.Now)
-		t.Notify(runs.RunTopic(w.Run))
+		t.Notify(runs.Topic(w.Run))
 		return s.moved(t, by, pleat.Source{Workflow: id}, w.Owner, to)
 	})
 }

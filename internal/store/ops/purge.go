@@ -57,7 +57,7 @@ func (s *Store) deleteJob(t *db.Tx, h runs.Head) error {
 			return err
 		}
 	}
-	t.Notify(runs.RunTopic(h.Run), runs.OwnerTopic(h.Owner))
+	t.Notify(runs.Topic(h.Run), runs.OwnerTopic(h.Owner))
 	if _, err := t.Exec(`
 		UPDATE job
 		SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', sequences = '[]', constraints = ''
@@ -107,7 +107,7 @@ func (s *Store) deleteWorkflow(t *db.Tx, w *pleat.Workflow) error {
 			return err
 		}
 	}
-	t.Notify(runs.RunTopic(w.Run), runs.OwnerTopic(w.Owner))
+	t.Notify(runs.Topic(w.Run), runs.OwnerTopic(w.Owner))
 	_, err := t.Exec(`
 		UPDATE workflow
 		SET deleted_at = $1, version = version + 1, epoch = epoch + 1, name = '', input = '{}', input_bytes = 0

@@ -108,11 +108,9 @@ func (s *Store) AgreeOnSecrets(ctx context.Context, fingerprints []string) error
 
 // ReplaceSecrets records the fingerprints of a node's secret keys, whichever were recorded before.
 func (s *Store) ReplaceSecrets(ctx context.Context, fingerprints []string) error {
-	return s.db.Write(
-		ctx,
-		"replace secrets",
-		func(t *db.Tx) error { return setService(t, serviceSecrets, fingerprints) },
-	)
+	return s.db.Write(ctx, "replace secrets", func(t *db.Tx) error {
+		return setService(t, serviceSecrets, fingerprints)
+	})
 }
 
 // Overlap reports whether two lists of fingerprints have one in common.

@@ -134,9 +134,8 @@ func (s *Store) SetOperator(ctx context.Context, by Actor, name string, operator
 		if u.Service {
 			return pleat.Errorf(pleat.CodeConflict, "%s is a service user, which cannot be an operator", u.Name)
 		}
-		if _, err := t.Exec(
-			"UPDATE account SET operator = $1 WHERE id = $2", db.BoolToInt(operator), u.ID,
-		); err != nil {
+		_, err = t.Exec("UPDATE account SET operator = $1 WHERE id = $2", db.BoolToInt(operator), u.ID)
+		if err != nil {
 			return err
 		}
 		action := AuditOperatorGranted

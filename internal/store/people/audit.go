@@ -163,12 +163,8 @@ const auditBetween = `
 // AuditFits reports whether an export of the time would have at most MaxAuditExport entries.
 func (s *Store) AuditFits(ctx context.Context, from, to time.Time) (bool, error) {
 	var n int
-	err := s.db.ReadRow(
-		ctx,
-		auditCount,
-		[]any{db.IDAt(db.ToMicros(from)), db.IDAt(db.ToMicros(to)), MaxAuditExport + 1},
-		&n,
-	)
+	err := s.db.ReadRow(ctx, auditCount,
+		[]any{db.IDAt(db.ToMicros(from)), db.IDAt(db.ToMicros(to)), MaxAuditExport + 1}, &n)
 	return n <= MaxAuditExport, db.Unavailable("count the audit log", err)
 }
 

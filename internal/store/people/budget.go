@@ -65,13 +65,8 @@ func (s *Store) BudgetUse(ctx context.Context, by Reach, operator bool) (BudgetU
 	}
 	now := s.db.Micros()
 	u := BudgetUse{Budget: NoBudget, Month: monthOf(now)}
-	err := s.db.ReadRow(
-		ctx,
-		"SELECT budget_gpu, budget_cpu FROM project WHERE id = $1",
-		[]any{by.Project},
-		&u.GPU,
-		&u.CPU,
-	)
+	err := s.db.ReadRow(ctx, "SELECT budget_gpu, budget_cpu FROM project WHERE id = $1", []any{by.Project},
+		&u.GPU, &u.CPU)
 	if err == nil {
 		err = s.db.ReadRow(ctx, budgetUseSQL, u.args(by.Project, now), u.into()...)
 	}

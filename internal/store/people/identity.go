@@ -203,11 +203,8 @@ func (s *Store) setOperator(t *db.Tx, user pleat.UserID, c *Claims) error {
 	if c.Operator == nil {
 		return t.Wait()
 	}
-	n, err := t.Exec(
-		"UPDATE account SET operator = $1 WHERE id = $2 AND operator <> $1",
-		db.BoolToInt(*c.Operator),
-		user,
-	)
+	n, err := t.Exec("UPDATE account SET operator = $1 WHERE id = $2 AND operator <> $1",
+		db.BoolToInt(*c.Operator), user)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -125,8 +125,8 @@ func (s *Store) changeMember(t *db.Tx, by Actor, project pleat.ProjectID, m *Pro
 	return s.RecordAudit(t, by, action, m.Name, detail)
 }
 
-// memberCount is the members of a project, and what one user is among them.
-type memberCount struct {
+// MemberCount is the members of a project, and what one user is among them.
+type MemberCount struct {
 	members     int
 	role        pleat.Role // of the user, other than by groups
 	OnlyManager bool       // the user is the only manager who can act
@@ -134,7 +134,7 @@ type memberCount struct {
 
 // CountMembers counts the members of a locked project. Service users do not count as managers: nobody could sign in as
 // one. Nor do groups, whose members somebody else decides.
-func CountMembers(t *db.Tx, project pleat.ProjectID, user pleat.UserID) (c memberCount, err error) {
+func CountMembers(t *db.Tx, project pleat.ProjectID, user pleat.UserID) (c MemberCount, err error) {
 	acts := "m.role = $3 AND a.kind = 'person' AND a.disabled_at = 0"
 	var managers, manages int
 	err = t.Row(`

@@ -133,7 +133,7 @@ func (s *Store) SaveGraph(
 			string(g.Input), bytes, db.BoolToInt(g.Public), t.Now, id)
 		t.Send("DELETE FROM subscription WHERE source_id = $1", id)
 		t.Send("DELETE FROM endpoint WHERE run_source = $1 AND run_source <> ''", id)
-		InsertSubscriptions(t, RunRef{Source: pleat.Source{Workflow: id}, Owner: w.Owner}, g.Subs)
+		InsertSubscriptions(t, Ref{Source: pleat.Source{Workflow: id}, Owner: w.Owner}, g.Subs)
 		return nil
 	})
 	return w, err

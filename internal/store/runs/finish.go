@@ -164,14 +164,8 @@ func askEnding(t *db.Tx, where string, arg any, r *endingRun) {
 			return scan(&r.run, &r.source.Job, &r.source.Workflow, &r.owner, &r.kind, &r.name, &r.batch)
 		})
 	of := "(SELECT COALESCE(job_id, workflow_id) FROM run WHERE " + where + ")"
-	webhooks.AskSubscriptions(
-		t,
-		of,
-		"(SELECT id FROM run WHERE "+where+")",
-		"(SELECT project_id FROM run WHERE "+where+")",
-		[]any{arg},
-		&r.subs,
-	)
+	webhooks.AskSubscriptions(t, of, "(SELECT id FROM run WHERE "+where+")",
+		"(SELECT project_id FROM run WHERE "+where+")", []any{arg}, &r.subs)
 	mails.AskRecipient(t, where, arg, &r.mail)
 }
 
@@ -195,26 +189,15 @@ func (s *Store) endRun(t *db.Tx, r endingRun, e runEnd) error {
 		replaceArtifacts(t, r.run, e)
 	}
 	// An alignment whose end was not reported ended as the run did, unless it had ended before.
-	t.Send(
-		`
+	t.Send(`
 		UPDATE run
 		SET state = $1, result = $2, failure = $3, engine = $4,
 			msa = CASE WHEN $5 <> '' THEN $5 WHEN msa = 'RUNNING' THEN $1 ELSE msa END,
 			finished_at = $6, changed_at = $6, input_hash = $8, request_hash = $11,
 			bytes = bytes + `+filesSQL("$7", "$9", "$10")+`
 		WHERE id = $7`,
-		e.state,
-		db.EncodeJSON(e.result),
-		db.EncodeJSON(e.failure),
-		e.engine,
-		e.msa,
-		t.Now,
-		r.run,
-		e.inputHash,
-		e.bytes(),
-		e.attempt,
-		e.requestHash,
-	)
+		e.state, db.EncodeJSON(e.result), db.EncodeJSON(e.failure), e.engine, e.msa, t.Now, r.run, e.inputHash,
+		e.bytes(), e.attempt, e.requestHash)
 	people.CountResultBytes(t, filesSQL("$1", "$2", "$3"), "run WHERE id = $1", r.run, e.bytes(), e.attempt)
 	t.AfterCommit(func() { s.metrics.end(&e) })
 	people.CountRun(t, r.run)

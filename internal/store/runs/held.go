@@ -47,7 +47,7 @@ func (s *Store) ReleaseTasks(t *db.Tx, where string, arg any, but []tasks.Lease)
 }
 
 // release returns a task that was locked to its queue, or ends it if it was cancelled.
-func (s *Store) release(t *db.Tx, l expiredLease) error {
+func (s *Store) release(t *db.Tx, l HeldLease) error {
 	if !l.cancel {
 		tasks.Requeue(t, l.Lease, tasks.OutcomeReleased, 0)
 		return nil

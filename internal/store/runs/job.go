@@ -78,7 +78,7 @@ func InsertJob(t *db.Tx, n *NewJob, c *Created) {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1, $11, 1, $12, $12, 0, $13, $14, $15, $16)`,
 		c.Job, j.Owner, j.Name, db.BoolToInt(j.Public), j.ChatID, j.LibraryItem, sequences,
 		constraints, db.BoolToInt(j.Complex), c.State, c.Run, t.Now, n.Row.Batch, n.Row.Number, n.Row.Shared, j.Creator)
-	ref := RunRef{
+	ref := Ref{
 		Source:  pleat.Source{Job: c.Job},
 		run:     c.Run,
 		Owner:   j.Owner,
@@ -91,8 +91,8 @@ func InsertJob(t *db.Tx, n *NewJob, c *Created) {
 	InsertSubscriptions(t, ref, n.Subs)
 }
 
-// RunRef identifies a run with what it belongs to and who owns it. The run is empty while a workflow is a draft.
-type RunRef struct {
+// Ref identifies a run with what it belongs to and who owns it. The run is empty while a workflow is a draft.
+type Ref struct {
 	Source pleat.Source
 	run    pleat.RunID
 	Owner  pleat.ProjectID
@@ -106,7 +106,7 @@ type RunRef struct {
 // tenant is the fair-queueing key of the run's task. Each user has turns of their own in each project. The batches of a
 // user have further ones, which they share: the user's other jobs need not wait for all of them, and nobody gets more
 // turns by more batches.
-func (r *RunRef) tenant() string {
+func (r *Ref) tenant() string {
 	tenant := string(r.Owner)
 	if r.Creator != "" && r.Creator.OwnProject() != r.Owner {
 		tenant += "/" + string(r.Creator)
@@ -121,7 +121,7 @@ func (r *RunRef) tenant() string {
 // which serves this source alone. A subscription by default is left out where no endpoint is enabled by default; a
 // later change of the default does not concern runs that exist. The execution of a draft gives its subscriptions their
 // run.
-func InsertSubscriptions(t *db.Tx, ref RunRef, subs []pleat.Subscription) {
+func InsertSubscriptions(t *db.Tx, ref Ref, subs []pleat.Subscription) {
 	for _, sub := range subs {
 		if sub.Custom != nil {
 			sub.Endpoint = pleat.EndpointID(db.NewID())
@@ -151,7 +151,7 @@ func InsertSubscriptions(t *db.Tx, ref RunRef, subs []pleat.Subscription) {
 
 // insertRun stores a run and its task. The number counts the runs of a job from 1; a workflow has one run. The files
 // that it reads count as its input: it keeps them when the library deletes them.
-func insertRun(t *db.Tx, ref RunRef, number int, spec RunSpec) {
+func insertRun(t *db.Tx, ref Ref, number int, spec RunSpec) {
 	bytes := int64(ref.bytes)
 	for _, f := range spec.Files {
 		bytes += f.Bytes
@@ -221,7 +221,7 @@ func (s *Store) Rerun(ctx context.Context, by people.Reach, job pleat.JobID, spe
 			return err
 		}
 		usage := c.Usage
-		c, err = RerunJob(t, RunRef{Owner: h.Owner, Creator: by.User}, job, spec)
+		c, err = RerunJob(t, Ref{Owner: h.Owner, Creator: by.User}, job, spec)
 		c.Usage = usage
 		return err
 	})
@@ -230,7 +230,7 @@ func (s *Store) Rerun(ctx context.Context, by people.Reach, job pleat.JobID, spe
 
 // RerunJob is Rerun for a locked job whose latest run has ended, without a charge. The run has the owner and creator of
 // ref. The batch that the job belongs to ends once more.
-func RerunJob(t *db.Tx, ref RunRef, job pleat.JobID, spec RunSpec) (Created, error) {
+func RerunJob(t *db.Tx, ref Ref, job pleat.JobID, spec RunSpec) (Created, error) {
 	c := Created{Job: job, Run: pleat.RunID(db.NewID()), State: pleat.StateInitialized}
 	ref.Source, ref.run = pleat.Source{Job: job}, c.Run
 	var runs int
@@ -295,7 +295,7 @@ func (s *Store) SetPublic(ctx context.Context, by people.Reach, job pleat.JobID,
 			return pleat.Errorf(pleat.CodeConflict,
 				"the job belongs to the batch %s; change the visibility of the batch", h.Batch)
 		}
-		t.Notify(RunTopic(h.Run), OwnerTopic(h.Owner))
+		t.Notify(Topic(h.Run), OwnerTopic(h.Owner))
 		_, err = t.Exec(`
 			UPDATE job SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4`,
 			db.BoolToInt(public), db.BoolToInt(!public), t.Now, job)
@@ -347,8 +347,8 @@ func (s *Store) CancelRun(t *db.Tx, run pleat.RunID) (pleat.State, error) {
 // StoppedEarly is why a run has no result that was stopped before a worker had it, or its batch before it was made.
 var StoppedEarly = pleat.Failed(pleat.FailCancelled, "stopped by its owner before it started")
 
-// RunTopic has news when a run changes its state, reports progress or gets a file.
-func RunTopic(run pleat.RunID) string { return "run:" + string(run) }
+// Topic has news when a run changes its state, reports progress or gets a file.
+func Topic(run pleat.RunID) string { return "run:" + string(run) }
 
 // OwnerTopic has news when one of a project's runs changes or is created. Changes reads which.
 func OwnerTopic(owner pleat.ProjectID) string { return "owner:" + string(owner) }

@@ -21,9 +21,9 @@ type Reaped struct {
 	Expired  int // sessions and idempotency keys past their time
 }
 
-// expiredLease is a running task that is taken from its worker, mostly since that is gone. Run or delivery is set,
+// HeldLease is a running task that is taken from its worker, mostly since that is gone. Run or delivery is set,
 // whichever the task works on, or neither: a mail has the id of its task.
-type expiredLease struct {
+type HeldLease struct {
 	tasks.Lease
 	kind     pleat.TaskKind
 	run      pleat.RunID      // of a fold or a workflow's task
@@ -115,11 +115,11 @@ func (s *Store) ExpireLeases(t *db.Tx, where string, arg any, r *Reaped) error {
 
 // SelectHeld locks running tasks that a condition selects, the first Options.HeldTasks by their ids, by a locking
 // clause: one that skips locked rows skips a task whose worker is renewing its lease at this moment.
-func (s *Store) SelectHeld(t *db.Tx, lock, where string, args ...any) ([]expiredLease, error) {
-	var out []expiredLease
+func (s *Store) SelectHeld(t *db.Tx, lock, where string, args ...any) ([]HeldLease, error) {
+	var out []HeldLease
 	rows, err := t.Query(heldTasksSQL(where, s.heldTasks)+" "+lock, args...)
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var l expiredLease
+		var l HeldLease
 		var cancel int64
 		if err := scan(&l.Task, &l.Attempt, &l.Worker, &l.kind, &l.run, &l.delivery, &cancel); err != nil {
 			return err
@@ -146,7 +146,7 @@ const leaseExpired = "lease_until < $1"
 
 // onLeaseExpired ends an attempt whose worker is gone. The task is tried again, or ends if it has no tries left or its
 // owner has cancelled it.
-func (s *Store) onLeaseExpired(t *db.Tx, l expiredLease, r *Reaped) error {
+func (s *Store) onLeaseExpired(t *db.Tx, l HeldLease, r *Reaped) error {
 	if l.cancel {
 		r.Stopped++
 		tasks.End(t, l.Lease, pleat.StateStopped, nil)
@@ -187,7 +187,7 @@ func (s *Store) onLeaseExpired(t *db.Tx, l expiredLease, r *Reaped) error {
 }
 
 // endSubject ends the run, the delivery or the mail of a task that no worker can end.
-func (s *Store) endSubject(t *db.Tx, l expiredLease, state pleat.State, why *pleat.Failure) error {
+func (s *Store) endSubject(t *db.Tx, l HeldLease, state pleat.State, why *pleat.Failure) error {
 	switch l.kind {
 	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD, pleat.TaskDesign, pleat.TaskAlign, pleat.TaskCompare:
 		return s.end(t, l.run, runEnd{state: state, failure: why})

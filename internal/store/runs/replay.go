@@ -7,19 +7,19 @@ import (
 	"pleat/internal/store/db"
 )
 
-// keyedCall is a call that may have an idempotency key. Each user has keys of their own.
-type keyedCall struct {
+// KeyedCall is a call that may have an idempotency key. Each user has keys of their own.
+type KeyedCall struct {
 	Creator pleat.UserID
 	Key     string // empty: none
 	digest  string // of the request, and of the project unless it is the user's own
 }
 
 // NewKeyedCall returns a call for a project.
-func NewKeyedCall(creator pleat.UserID, owner pleat.ProjectID, key, digest string) keyedCall {
+func NewKeyedCall(creator pleat.UserID, owner pleat.ProjectID, key, digest string) KeyedCall {
 	if owner != creator.OwnProject() {
 		digest += " " + string(owner)
 	}
-	return keyedCall{creator, key, digest}
+	return KeyedCall{creator, key, digest}
 }
 
 // EarlierCall is the call that has an idempotency key.
@@ -30,7 +30,7 @@ type EarlierCall struct {
 
 // AskReplay claims the idempotency key of a call, if it has one, or reads the call that has the key. A key older than a
 // day is free again. The INSERT makes a concurrent call wait until this one has committed.
-func AskReplay(t *db.Tx, c keyedCall, e *EarlierCall) {
+func AskReplay(t *db.Tx, c KeyedCall, e *EarlierCall) {
 	if c.Key == "" {
 		return
 	}
@@ -57,7 +57,7 @@ func (e *EarlierCall) Scan(scan func(...any) error) error {
 
 // Replay reads the result of the earlier call into c, and returns ErrReplayed. CodeConflict: it was another request
 // than this one.
-func (e *EarlierCall) Replay(call keyedCall, c any) error {
+func (e *EarlierCall) Replay(call KeyedCall, c any) error {
 	if e.digest != call.digest {
 		return pleat.Errorf(pleat.CodeConflict,
 			"the Idempotency-Key was used with another request; use a new key for a new job")
@@ -69,7 +69,7 @@ func (e *EarlierCall) Replay(call keyedCall, c any) error {
 }
 
 // KeepAnswer stores the result of a call for those that repeat it, if it has an idempotency key.
-func KeepAnswer(t *db.Tx, c keyedCall, answer any) {
+func KeepAnswer(t *db.Tx, c KeyedCall, answer any) {
 	if c.Key == "" {
 		return
 	}

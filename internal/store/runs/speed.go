@@ -10,8 +10,8 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// speed compares the tasks of a queue, on the workers of a class, with what the model's manifest expects.
-type speed struct {
+// Speed compares the tasks of a queue, on the workers of a class, with what the model's manifest expects.
+type Speed struct {
 	factor  float64       // measured time in expected times
 	Typical time.Duration // of a task; 0: none was measured
 }
@@ -21,7 +21,7 @@ const unknownExpected = time.Minute
 
 // Corrected is how long a task is expected to take that the manifest expects to take raw; 0: unknown. A search has no
 // expected time of its own.
-func (v speed) Corrected(queue string, raw time.Duration) time.Duration {
+func (v Speed) Corrected(queue string, raw time.Duration) time.Duration {
 	switch {
 	case raw > 0 && !strings.HasPrefix(queue, pleat.SearchQueue("")):
 		return pleat.Seconds(v.factor * raw.Seconds())
@@ -32,14 +32,14 @@ func (v speed) Corrected(queue string, raw time.Duration) time.Duration {
 }
 
 // Speeds are the measured speeds by queue and class.
-type Speeds map[[2]string]speed
+type Speeds map[[2]string]Speed
 
 // For returns the speed of a queue on a class: the class's own, or the manifest's where nothing was measured.
-func (m Speeds) For(queue, class string) speed {
+func (m Speeds) For(queue, class string) Speed {
 	if v, ok := m[[2]string{queue, class}]; ok {
 		return v
 	}
-	return speed{factor: 1}
+	return Speed{factor: 1}
 }
 
 // ClassOf returns, of the classes that serve the queue of a task, the one that is asked to run it, and how long the
@@ -66,7 +66,7 @@ func (s *Store) Speeds(ctx context.Context) (Speeds, error) {
 	rows, err := s.db.Read(ctx, "SELECT queue, class, factor, typical FROM speed")
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 		var key [2]string
-		var v speed
+		var v Speed
 		var typical int64
 		if err := scan(&key[0], &key[1], &v.factor, &typical); err != nil {
 			return err

@@ -94,7 +94,7 @@ func notifyRun(t *db.Tx, scan func(...any) error) error {
 	var run pleat.RunID
 	var owner pleat.ProjectID
 	err := scan(&run, &owner)
-	t.Notify(RunTopic(run), OwnerTopic(owner))
+	t.Notify(Topic(run), OwnerTopic(owner))
 	return err
 }
 

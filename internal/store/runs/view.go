@@ -180,13 +180,8 @@ func (r *runRow) into(u *pleat.Run) []any {
 }
 
 func (r *runRow) fill(u *pleat.Run) error {
-	u.CreatedAt, u.StartedAt, u.FinishedAt = db.FromMicros(
-		r.created,
-	), db.FromMicros(
-		r.started,
-	), db.FromMicros(
-		r.finished,
-	)
+	u.CreatedAt = db.FromMicros(r.created)
+	u.StartedAt, u.FinishedAt = db.FromMicros(r.started), db.FromMicros(r.finished)
 	if err := db.DecodeJSON(r.params, &u.Params); err != nil {
 		return err
 	}

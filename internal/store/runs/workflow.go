@@ -153,7 +153,7 @@ func insertWorkflow(t *db.Tx, n NewWorkflow) pleat.Workflow {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $14, 0, $15, $16, $17)`,
 		w.ID, w.Owner, w.Kind, w.Alias, w.Type, w.Name, db.BoolToInt(w.Public), w.State, w.Run, string(w.Input),
 		w.Source.Job, w.Source.Run, w.Source.Sequence, t.Now, len(w.Input), n.Job, w.Creator)
-	ref := RunRef{
+	ref := Ref{
 		Source: pleat.Source{Workflow: w.ID}, run: w.Run, Owner: w.Owner, Creator: w.Creator, bytes: len(w.Input),
 	}
 	InsertSubscriptions(t, ref, n.Subs)
@@ -193,7 +193,7 @@ func (s *Store) ExecuteWorkflow(
 		t.Send("UPDATE workflow SET run_id = $1, state = $2, version = version + 1, updated_at = $3 WHERE id = $4",
 			w.Run, w.State, t.Now, id)
 		t.Send("UPDATE subscription SET run_id = $1 WHERE source_id = $2", w.Run, id)
-		ref := RunRef{
+		ref := Ref{
 			Source: pleat.Source{Workflow: id}, run: w.Run, Owner: owner, Creator: by.User, bytes: len(w.Input),
 		}
 		insertRun(t, ref, 1, spec)
@@ -263,7 +263,7 @@ func (s *Store) SetWorkflowPublic(
 		if err := LockWorkflow(t, by, pleat.Member, id, &w); err != nil || w.Public == public {
 			return err
 		}
-		t.Notify(RunTopic(w.Run), OwnerTopic(w.Owner))
+		t.Notify(Topic(w.Run), OwnerTopic(w.Owner))
 		_, err := t.Exec(`
 			UPDATE workflow SET public = $1, epoch = epoch + $2, version = version + 1, updated_at = $3 WHERE id = $4`,
 			db.BoolToInt(public), db.BoolToInt(!public), t.Now, id)

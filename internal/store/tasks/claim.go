@@ -136,7 +136,7 @@ func (c *Claim) ForEach(workers []pleat.WorkerID, first int, queue string, filte
 // scan reads a task that the claim has leased.
 func (c *Claim) scan(scan func(...any) error) error {
 	k := leasedTask{Claimed: db.FromMicros(c.Now)}
-	var r TaskRow
+	var r Row
 	if err := scan(r.Into(&k.Task)...); err != nil {
 		return err
 	}
@@ -170,16 +170,16 @@ func (c *Claim) RecordAttempts() {
 		c.ID, c.Now)
 }
 
-// ClaimedColumns are the columns of a claimed task that TaskRow scans.
+// ClaimedColumns are the columns of a claimed task that Row scans.
 const ClaimedColumns = `id, kind, queue, project_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
 	attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request, worker_id,
 	lease_until, run_at`
 
-// TaskRow holds the columns of a claimed task whose types differ from those of Task; see runs.jobRow.
-type TaskRow struct{ expected, cancel, created, until, ready int64 }
+// Row holds the columns of a claimed task whose types differ from those of Task; see runs.jobRow.
+type Row struct{ expected, cancel, created, until, ready int64 }
 
 // Into returns where to scan ClaimedColumns; Fill then completes the task.
-func (r *TaskRow) Into(k *pleat.Task) []any {
+func (r *Row) Into(k *pleat.Task) []any {
 	return []any{
 		&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt, &k.Tries,
 		&k.MaxTries, &k.Memory, &r.expected, &r.cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &r.created, &k.Request,
@@ -188,7 +188,7 @@ func (r *TaskRow) Into(k *pleat.Task) []any {
 }
 
 // Fill completes a task whose columns Into has scanned.
-func (r *TaskRow) Fill(k *pleat.Task) {
+func (r *Row) Fill(k *pleat.Task) {
 	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, db.FromMicros(r.until), db.FromMicros(r.ready)
 	k.Expected = time.Duration(r.expected) * time.Microsecond
 	k.Cancel, k.Created = r.cancel == 1, db.FromMicros(r.created)

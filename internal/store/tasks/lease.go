@@ -74,8 +74,8 @@ func (h *HeldTask) Lost() error {
 	return nil
 }
 
-// DefaultTries is how many attempts a run has if its worker dies: enough to survive restarts, and an end for a run that
-// kills every worker.
+// DefaultTries is how many attempts a run has if its worker dies, and a mail if it cannot be sent: enough to survive
+// restarts, and an end for a run that kills every worker.
 const DefaultTries = 10
 
 // Requeue ends the attempt with an outcome and puts its running task back into its queue, at its position: at once, or

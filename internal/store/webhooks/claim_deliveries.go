@@ -246,7 +246,7 @@ func (c *deliveryClaim) scanPlanned(scan func(...any) error) error {
 	var e plannedEndpoint
 	var claimed bool
 	d := ClaimedDelivery{Claimed: c.at}
-	var k tasks.TaskRow
+	var k tasks.Row
 	var r deliveryRow
 	own, more := append(e.into(), &claimed), append(k.Into(&d.Task), r.into(&d)...)
 	if err := scan(append(own, make([]any, len(more))...)...); err != nil {

@@ -214,17 +214,8 @@ var ErrNoDelivery = pleat.Errorf(pleat.CodeNotFound, "Delivery not found")
 func (s *Store) Delivery(
 	ctx context.Context, by people.Reach, id pleat.DeliveryID,
 ) (Delivery, []DeliveryAttempt, error) {
-	rows, err := s.db.Read(
-		ctx,
-		"SELECT "+deliveryColumns+" FROM delivery d WHERE d.id = $1 AND "+people.RoleSQL(
-			"d.project_id",
-			"$2",
-			"$3",
-		)+" > 0",
-		id,
-		by.User,
-		by.Project,
-	)
+	rows, err := s.db.Read(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE d.id = $1 AND "+
+		people.RoleSQL("d.project_id", "$2", "$3")+" > 0", id, by.User, by.Project)
 	var d Delivery
 	n := 0
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) (err error) {

@@ -47,24 +47,13 @@ func (s *Store) RegisterWorker(ctx context.Context, w pleat.Worker) error {
 			w.ID, t.Now-workersLast, models, w.Class, t.Now-stoppedLast); err != nil {
 			return err
 		}
-		_, err := t.Exec(
-			`
+		_, err := t.Exec(`
 			INSERT INTO worker (
 				id, host, queues, models, devices, memory, started_at, seen_at, class, cluster_job, ends_at,
 				token)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11)`,
-			w.ID,
-			w.Host,
-			db.EncodeJSON(w.Queues),
-			models,
-			db.EncodeJSON(w.Devices),
-			w.Memory,
-			t.Now,
-			w.Class,
-			w.ClusterJob,
-			db.ToMicros(w.Ends),
-			w.Token,
-		)
+			w.ID, w.Host, db.EncodeJSON(w.Queues), models, db.EncodeJSON(w.Devices), w.Memory, t.Now, w.Class,
+			w.ClusterJob, db.ToMicros(w.Ends), w.Token)
 		people.SetWorkerResources(t, &w)
 		return err
 	})
@@ -215,11 +204,8 @@ type Working struct {
 // any.
 func (s *Store) Working(ctx context.Context, queue string) (Working, error) {
 	var workers []pleat.Worker
-	rows, err := s.db.Read(
-		ctx,
-		"SELECT queues, seen_at, stopped_at FROM worker WHERE "+recentWorker,
-		int64(workersLast),
-	)
+	rows, err := s.db.Read(ctx, "SELECT queues, seen_at, stopped_at FROM worker WHERE "+recentWorker,
+		int64(workersLast))
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 		var w pleat.Worker
 		var queues string
