@@ -3,9 +3,9 @@
 // It must not execute work, hold state that another node would need, or know SQL: two servers on one database are one
 // service. A resource is a package of its own below this one, with its routes and their handlers: jobs, flows, batches,
 // library, webhooks, people, operators and service. Package route is what they share, package progress tells how runs
-// get on, package signin keeps what the issuer says of people, and wire makes the types of api. Decisions about new runs
-// are in package submit. api.Decode reads requests, so that every error message is the service's own; package openapi
-// makes the OpenAPI document from the same types.
+// get on, package signin keeps what the issuer says of people, and wire makes the types of api. Decisions about new
+// runs are in package submit. api.Decode reads requests, so that every error message is the service's own; package
+// openapi makes the OpenAPI document from the same types.
 //
 // The comment of each handler names its route, who may call it (everyone; readers of an object, who are those with a
 // role in its project and, if it is public, everyone; any user, who needs a credential; the owner: who has the role in

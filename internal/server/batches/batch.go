@@ -39,8 +39,8 @@ func (h *Handlers) rerunBody(c *route.Call) (body []byte, done func(), err error
 	return c.RequiredBody(maxRerunBody)
 }
 
-// batchHandler handles a request about a new batch. decodeErr is why the body is not one; only a body that is not JSON is
-// refused before.
+// batchHandler handles a request about a new batch. decodeErr is why the body is not one; only a body that is not JSON
+// is refused before.
 type batchHandler[In, Out any] func(ctx context.Context, c *route.Call, in *In, decodeErr error) (Out, error)
 
 // batchBody is route.JSONBody for the creation and the check of a batch, whose body may be larger and whose work may

@@ -71,8 +71,8 @@ func (h *Handlers) Routes() []route.Route {
 			Pattern: "GET /v1/batches/{id}/table.csv",
 			Who:     route.Reader(),
 			Summary: "Download a batch's table as CSV",
-			Handler: route.Streams(openapi.Text("text/csv", "The table. A text that a spreadsheet would take for a formula "+
-				"begins with an apostrophe."), h.tableFile(".csv", "text/csv; charset=utf-8", batch.NewCSV)),
+			Handler: route.Streams(openapi.Text("text/csv", "The table. A text that a spreadsheet would take for a "+
+				"formula begins with an apostrophe."), h.tableFile(".csv", "text/csv; charset=utf-8", batch.NewCSV)),
 			Query: tableParams,
 		},
 		{

@@ -27,9 +27,6 @@ const (
 	tablePage = 1000
 	// tableWrite is how long the sending of tablePage rows, or of one structure, may take.
 	tableWrite = time.Minute
-	// maxExports is how many files of batches a caller may be sent at a time on a node; strangerExports those that all
-	// callers without a valid credential may.
-	maxExports, strangerExports = 2, 8
 	// batchEvents is the shortest time between two events of a batch, since each counts its rows.
 	batchEvents = time.Second
 )
@@ -117,7 +114,9 @@ func (h *Handlers) eachPage(
 
 // tableFile returns the handler of GET /v1/batches/{id}/table.* in one format, for readers of the batch: all rows that
 // the filter selects.
-func (h *Handlers) tableFile(ending, media string, to func(io.Writer, []pleat.ScoreColumn) batch.TableWriter) route.Handler {
+func (h *Handlers) tableFile(
+	ending, media string, to func(io.Writer, []pleat.ScoreColumn) batch.TableWriter,
+) route.Handler {
 	return func(ctx context.Context, c *route.Call) error {
 		b, audience, err := h.readableBatch(ctx, c)
 		if err != nil {
@@ -210,7 +209,9 @@ func (h *Handlers) batchArchive(ctx context.Context, c *route.Call) error {
 }
 
 // archiveRow writes the structures of a row into an archive. A row that was deleted or run again since has none.
-func (h *Handlers) archiveRow(ctx context.Context, c *route.Call, z *zip.Writer, b *pleat.Batch, r *batches.TableRow) error {
+func (h *Handlers) archiveRow(
+	ctx context.Context, c *route.Call, z *zip.Writer, b *pleat.Batch, r *batches.TableRow,
+) error {
 	v, err := h.Runs.View(ctx, r.Job)
 	if errors.Is(err, pleat.ErrJobNotFound) {
 		return nil
@@ -283,8 +284,8 @@ func (h *Handlers) batchEventStream(ctx context.Context, c *route.Call) error {
 	}
 }
 
-// nextChange waits until the status or the counts of a batch differ from those of seen, and returns the batch then; nil:
-// the stream must end.
+// nextChange waits until the status or the counts of a batch differ from those of seen, and returns the batch then;
+// nil: the stream must end.
 func (h *Handlers) nextChange(
 	ctx context.Context, c *route.Call, st *route.Events, news <-chan struct{}, seen pleat.Batch, to wire.Audience,
 ) (*pleat.Batch, error) {

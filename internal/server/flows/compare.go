@@ -250,7 +250,9 @@ func (h *Handlers) comparedEntry(ctx context.Context, c *route.Call) error {
 
 // createComparison is POST /v1/compare, for any user: it creates a workflow compare_v1, as createWorkflow does, whose
 // result is the comparison. The errors are those of createWorkflow.
-func (h *Handlers) createComparison(ctx context.Context, c *route.Call, in *api.CreateComparison) (api.Workflow, error) {
+func (h *Handlers) createComparison(
+	ctx context.Context, c *route.Call, in *api.CreateComparison,
+) (api.Workflow, error) {
 	if err := c.EnterNamed(ctx, in.ProjectID); err != nil {
 		return api.Workflow{}, err
 	}

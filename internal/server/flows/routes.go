@@ -248,7 +248,10 @@ func (h *Handlers) compareRoutes() []route.Route {
 					Doc: "2 to 4 structures joined by commas, of 4,000 residues in all: job:ID, job:ID/SAMPLE, " +
 						"library:ID, library:ID/FILE or pdb:ID.",
 				},
-				{Name: "reference", Kind: "integer", Doc: "Which of them is the reference, counted from 1; absent: none."},
+				{
+					Name: "reference", Kind: "integer",
+					Doc: "Which of them is the reference, counted from 1; absent: none.",
+				},
 			},
 		},
 		{

@@ -210,7 +210,9 @@ func (h *Handlers) deleteWorkflow(ctx context.Context, c *route.Call) (api.Delet
 
 // setWorkflowPublic is PATCH /v1/workflows/{id}/public, for the owner. When a workflow becomes private, the links that
 // were given out stop working at once.
-func (h *Handlers) setWorkflowPublic(ctx context.Context, c *route.Call, in *api.SetPublic) (api.WorkflowVisibility, error) {
+func (h *Handlers) setWorkflowPublic(
+	ctx context.Context, c *route.Call, in *api.SetPublic,
+) (api.WorkflowVisibility, error) {
 	id, err := c.UUID("id", pleat.ErrWorkflowNotFound)
 	if err != nil {
 		return api.WorkflowVisibility{}, err
@@ -269,7 +271,9 @@ func (h *Handlers) draftQuestion(ctx context.Context, c *route.Call, in *api.Dra
 // outputSchema is POST /v1/workflows/node/output-schema, for any user: the outputs that a task of a type has for an
 // input, as paths into its result. Programs that chain tasks use it to offer the outputs before the task has run. 400:
 // the task type is unknown or has no catalogue.
-func (h *Handlers) outputSchema(_ context.Context, _ *route.Call, in *api.OutputSchemaRequest) (api.OutputSchema, error) {
+func (h *Handlers) outputSchema(
+	_ context.Context, _ *route.Call, in *api.OutputSchemaRequest,
+) (api.OutputSchema, error) {
 	out := api.OutputSchema{Available: []api.OutputField{}}
 	list, err := flow.Catalogue(in.TaskType, in.Input)
 	for _, f := range list {

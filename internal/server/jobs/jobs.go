@@ -1,5 +1,5 @@
-// Package jobs has the routes of fold jobs: creation, results, files, contacts, exchange with other programs, events, and
-// the models that fold.
+// Package jobs has the routes of fold jobs: creation, results, files, contacts, exchange with other programs, events,
+// and the models that fold.
 //
 // It must not decide what a run becomes: package submit does.
 package jobs

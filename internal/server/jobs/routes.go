@@ -45,8 +45,8 @@ func (h *Handlers) Routes() []route.Route {
 			Errors:  []int{409},
 			Query: []openapi.Param{{
 				Name: "from", Kind: "uuid",
-				Doc: "Library item to associate with the job. If it has alignments (.a3m), a model that uses alignments " +
-					"uses them instead of a search; each is for the protein that is its first sequence.",
+				Doc: "Library item to associate with the job. If it has alignments (.a3m), a model that uses " +
+					"alignments uses them instead of a search; each is for the protein that is its first sequence.",
 			}},
 			Headers: []openapi.Param{route.IdempotencyHeader, route.CacheControlHeader},
 		},
@@ -152,8 +152,9 @@ func (h *Handlers) Routes() []route.Route {
 			Who:     route.Reader(),
 			Summary: "Download a script that shows a result in ChimeraX",
 			Query:   structureQuery,
-			Handler: route.Answers(openapi.Text("text/plain", "The script."), h.viewFile("cxc", "text/plain; charset=utf-8")),
-			Errors:  []int{409},
+			Handler: route.Answers(openapi.Text("text/plain", "The script."),
+				h.viewFile("cxc", "text/plain; charset=utf-8")),
+			Errors: []int{409},
 		},
 		{
 			ID:      "downloadPyMOLScript",
@@ -161,8 +162,9 @@ func (h *Handlers) Routes() []route.Route {
 			Who:     route.Reader(),
 			Summary: "Download a script that shows a result in PyMOL",
 			Query:   structureQuery,
-			Handler: route.Answers(openapi.Text("text/plain", "The script."), h.viewFile("pml", "text/plain; charset=utf-8")),
-			Errors:  []int{409},
+			Handler: route.Answers(openapi.Text("text/plain", "The script."),
+				h.viewFile("pml", "text/plain; charset=utf-8")),
+			Errors: []int{409},
 		},
 		{
 			ID:      "downloadMolViewSpec",
@@ -230,7 +232,8 @@ func (h *Handlers) Routes() []route.Route {
 			Handler: route.Streams(openapi.Binary("application/octet-stream", "The file, with its own media type."),
 				h.artifact),
 			Errors: []int{401},
-			Query:  route.SignatureParams("When the link expires, in seconds since 1970; absent from links to public files."),
+			Query: route.SignatureParams(
+				"When the link expires, in seconds since 1970; absent from links to public files."),
 		},
 	})
 }

@@ -80,9 +80,9 @@ func (h *Handlers) Routes() []route.Route {
 			Query: append(route.PageParams(50),
 				openapi.Param{Name: "from", Kind: "string", Doc: "The first day, UTC, such as 2027-01-31."},
 				openapi.Param{Name: "to", Kind: "string", Doc: "The last day."},
-				openapi.Param{Name: "format", Kind: "string", Doc: "csv or jsonl: all entries of these days as a file, " +
-					"at most 100,000. A text that a spreadsheet would take for a formula begins with an apostrophe in " +
-					"CSV."}),
+				openapi.Param{Name: "format", Kind: "string", Doc: "csv or jsonl: all entries of these days as a " +
+					"file, at most 100,000. A text that a spreadsheet would take for a formula begins with an " +
+					"apostrophe in CSV."}),
 		},
 	})
 }

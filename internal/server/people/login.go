@@ -200,7 +200,9 @@ func (h *Handlers) finish(ctx context.Context, a identity.Attempt, answer url.Va
 // beginLogin stores a new session of a person, and sets its cookie. It never takes one over that the browser had:
 // somebody else could have set that. Tokens that outlive sessions become the grant by which the person's keys are
 // checked, and all sessions with them.
-func (h *Handlers) beginLogin(ctx context.Context, c *route.Call, user pleat.UserID, t identity.Tokens, at time.Time) error {
+func (h *Handlers) beginLogin(
+	ctx context.Context, c *route.Call, user pleat.UserID, t identity.Tokens, at time.Time,
+) error {
 	id, until := seal.NewSession(), at.Add(cmp.Or(h.Logins.Config.For, sessionLifetime))
 	if t.Refresh != "" && slices.Contains(h.Logins.Config.Scopes, oidc.ScopeOfflineAccess) {
 		grant := people.Login{Hash: people.GrantOf(user), Kind: people.LoginGrant, User: user,

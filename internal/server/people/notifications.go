@@ -97,7 +97,9 @@ func (h *Handlers) askNotifications(ctx context.Context, c *route.Call) (api.Not
 
 // confirmNotifications is POST /v1/me/notifications/confirm, for the person whose address it is. 404: the token does
 // not confirm an address of the caller now.
-func (h *Handlers) confirmNotifications(ctx context.Context, c *route.Call, in *api.ConfirmMail) (api.Notifications, error) {
+func (h *Handlers) confirmNotifications(
+	ctx context.Context, c *route.Call, in *api.ConfirmMail,
+) (api.Notifications, error) {
 	if err := h.mayNotify(ctx, c); err != nil {
 		return api.Notifications{}, err
 	}

@@ -221,7 +221,9 @@ func (h *Handlers) listInvitations(ctx context.Context, c *route.Call) (api.List
 
 // createInvitation is POST /v1/projects/{id}/invitations, for its managers. The response is the only one that shows the
 // link. 409: the project is a user's own, or has too many.
-func (h *Handlers) createInvitation(ctx context.Context, c *route.Call, in *api.CreateInvitation) (api.NewInvitation, error) {
+func (h *Handlers) createInvitation(
+	ctx context.Context, c *route.Call, in *api.CreateInvitation,
+) (api.NewInvitation, error) {
 	if err := c.EnterPath(); err != nil {
 		return api.NewInvitation{}, err
 	}

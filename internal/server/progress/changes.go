@@ -15,8 +15,9 @@ import (
 // changeOverlap is how late a commit may become visible after the time that its changes have.
 const changeOverlap = 2 * time.Second
 
-// FollowAll sends the changes of all of the caller's jobs and workflows from now on, or from the cursor in Last-Event-ID
-// on. An event has the present state, not the steps between; the stream ends when the credential is revoked.
+// FollowAll sends the changes of all of the caller's jobs and workflows from now on, or from the cursor in
+// Last-Event-ID on. An event has the present state, not the steps between; the stream ends when the credential is
+// revoked.
 func (p *Progress) FollowAll(ctx context.Context, c *route.Call) error {
 	last, err := c.LastEventID()
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 )
 
 // RequiredBody reads the JSON of a request, which must not be empty, at most limit bytes, and returns a function that
-// the caller must call when it no longer holds them; it is never nil. 429 and 503: too much is held for this user, or in
-// all.
+// the caller must call when it no longer holds them; it is never nil. 429 and 503: too much is held for this user, or
+// in all.
 func (c *Call) RequiredBody(limit int64) (body []byte, done func(), err error) {
 	return c.RequiredBodyOf(limit, &c.core.bodies)
 }

@@ -39,8 +39,8 @@ func (h *Handlers) metadataRoute() route.Route {
 	}
 }
 
-// AgentMetadataRoute is metadataRoute with the path of /mcp at its end, where some clients look for it. It is not in the
-// OpenAPI document.
+// AgentMetadataRoute is metadataRoute with the path of /mcp at its end, where some clients look for it. It is not in
+// the OpenAPI document.
 func (h *Handlers) AgentMetadataRoute() route.Route {
 	rt := h.metadataRoute()
 	rt.Pattern += route.AgentPath

@@ -34,7 +34,9 @@ func (h *Handlers) webhookConfig(ctx context.Context, c *route.Call) (api.Webhoo
 // The first request creates the signing secret, and its response is the only one that shows it. Later ones keep the
 // secret, and the token if they have none and target_url has the same scheme, host and port. 400: the URL is not one
 // that the service may send to, the token is missing, or a field is wrong.
-func (h *Handlers) putWebhookConfig(ctx context.Context, c *route.Call, in *api.PutWebhookConfig) (api.WebhookConfig, error) {
+func (h *Handlers) putWebhookConfig(
+	ctx context.Context, c *route.Call, in *api.PutWebhookConfig,
+) (api.WebhookConfig, error) {
 	var none api.WebhookConfig
 	if in.TargetURL == "" {
 		return none, pleat.InvalidField("target_url", " is required; it must be an https URL")
@@ -170,7 +172,9 @@ func mask(token string) string {
 
 // changeWebhook returns the handler of DELETE /v1/webhooks/custom-http-config and of …/pause and …/resume, which make
 // one change to the caller's default endpoint. Deliveries that wait are kept. 404: the caller has no endpoint.
-func (h *Handlers) changeWebhook(change webhooks.EndpointChange) func(context.Context, *route.Call) (api.WebhookConfig, error) {
+func (h *Handlers) changeWebhook(
+	change webhooks.EndpointChange) func(context.Context, *route.Call,
+) (api.WebhookConfig, error) {
 	return func(ctx context.Context, c *route.Call) (api.WebhookConfig, error) {
 		e, err := h.Webhooks.SwitchEndpoint(ctx, c.Actor().In(c.In.Project), webhooks.Default, change)
 		if err != nil {
