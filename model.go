@@ -48,7 +48,7 @@ type Model struct {
 	Params     []ParamSpec  `json:"params"`
 	MinTokens  int          `json:"min_tokens"` // per chain
 	MaxTokens  int          `json:"max_tokens"` // per structure: a chain, or the whole where FeatureComplex is set
-	Limits     Limits       `json:"limits,omitzero"`
+	Limits     ModelLimits  `json:"limits,omitzero"`
 	Memory     MemoryModel  `json:"memory"`
 	Speed      SpeedModel   `json:"speed"`
 	Room       int64        `json:"room"`       // bytes of memory where the model runs, for one structure; 0: unknown
@@ -98,8 +98,8 @@ func DefaultEngines() []string {
 	return names
 }
 
-// Limits are the limits of a model besides its tokens. 0 means no limit.
-type Limits struct {
+// ModelLimits are the limits of a model besides its tokens. 0 means no limit.
+type ModelLimits struct {
 	Polymers    int      `json:"polymers,omitempty"`    // chains of residues in one structure
 	Ligands     int      `json:"ligands,omitempty"`     // copies of ligands in one structure
 	Residues    int      `json:"residues,omitempty"`    // of one chain

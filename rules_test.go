@@ -240,3 +240,43 @@ func TestTheClockIsPassedIn(t *testing.T) {
 		}
 	}
 }
+
+// sharedNouns are the names of types that several packages of the store have, each of its own.
+var sharedNouns = map[string]bool{
+	"Filter":  true, // narrows a list
+	"Options": true, // configures a store
+	"Store":   true, // has the verbs
+}
+
+// TestNounsHaveOneHome checks that a noun of the domain is a type of the root package or of one package of the store:
+// beside its verbs if one package has them, in the root package if several share it.
+func TestNounsHaveOneHome(t *testing.T) {
+	home := map[string]string{}
+	for _, s := range sourceFiles(t) {
+		dir := path.Dir(s.path)
+		inStore := strings.HasPrefix(dir, "internal/store/") && dir != "internal/store/storetest"
+		if dir != "." && !inStore {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range g.Specs {
+				name := spec.(*ast.TypeSpec).Name.Name
+				if !ast.IsExported(name) || sharedNouns[name] {
+					continue
+				}
+				if other, ok := home[name]; ok && other != dir {
+					t.Errorf("%s declares %s, which %s declares too; give one of them a name that says more", dir,
+						name, other)
+				}
+				home[name] = dir
+			}
+		}
+	}
+	if home["Job"] != "." || home["Project"] != "internal/store/people" {
+		t.Fatalf("the homes of Job and Project are %q and %q: the test does not see them", home["Job"], home["Project"])
+	}
+}

@@ -192,7 +192,7 @@ func TestValidateRefuses(t *testing.T) {
 func TestValidateCollects(t *testing.T) {
 	type fault struct{ Field, Message string }
 	limited := full
-	limited.Limits = Limits{Polymers: 2, Constraints: []string{"bond"}}
+	limited.Limits = ModelLimits{Polymers: 2, Constraints: []string{"bond"}}
 	for _, c := range []struct {
 		name  string
 		model Model

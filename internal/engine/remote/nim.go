@@ -81,7 +81,7 @@ func (n NIM) Models() []pleat.Model {
 		},
 		Params:    nimParams(),
 		MinTokens: 1,
-		Limits: pleat.Limits{
+		Limits: pleat.ModelLimits{
 			Polymers:    nimPolymers,
 			Ligands:     nimLigands,
 			Residues:    nimResidues,

@@ -22,9 +22,9 @@ type NewBatch struct {
 	Key     string                   // Idempotency-Key; empty: none
 	Digest  string                   // of the request, to distinguish a repetition from another request
 	Subs    []pleat.Subscription
-	Request string      // id of the request; empty: none
-	Trace   string      // in which it is created; empty: none
-	planned people.Work // what its jobs are expected to take; storeRows adds it up
+	Request string             // id of the request; empty: none
+	Trace   string             // in which it is created; empty: none
+	planned people.PlannedWork // what its jobs are expected to take; storeRows adds it up
 }
 
 // NewRow is one row of a batch to create. Rows with the same Digest share one job, that of the first.
@@ -120,7 +120,7 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 			return err
 		}
 		queue := pleat.Queue(pleat.TaskFold, b.Model)
-		if err := people.CheckBudget(t, b.Owner, spent.Budget, people.Work{Queue: queue}); err != nil {
+		if err := people.CheckBudget(t, b.Owner, spent.Budget, people.PlannedWork{Queue: queue}); err != nil {
 			return err
 		}
 		t.Send(`
@@ -167,7 +167,7 @@ func (s *Store) storeRows(ctx context.Context, n *NewBatch) error {
 			first[row.Digest], same = number, number
 			input = db.EncodeJSON(row.Input)
 			run := runs.PlannedRun(row.Input.Run)
-			n.planned = people.Work{Queue: run.Queue, Expected: n.planned.Expected + run.Expected}
+			n.planned = people.PlannedWork{Queue: run.Queue, Expected: n.planned.Expected + run.Expected}
 		}
 		size += len(input)
 		args = append(args, n.Batch.ID, number, row.CustomID, same, input)

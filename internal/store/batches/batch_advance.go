@@ -387,8 +387,8 @@ func (s *Store) RetryBatch(ctx context.Context, by people.Reach, id pleat.BatchI
 }
 
 // plannedRetry is the work of some rows of a batch, which are taken for average ones.
-func plannedRetry(t *db.Tx, id pleat.BatchID, rows int) (people.Work, error) {
-	var add people.Work
+func plannedRetry(t *db.Tx, id pleat.BatchID, rows int) (people.PlannedWork, error) {
+	var add people.PlannedWork
 	var expected, jobs int64
 	err := t.Row("SELECT queue, expected, job_count FROM batch WHERE id = $1", []any{id}, &add.Queue, &expected, &jobs)
 	add.Expected = time.Duration(expected/max(1, jobs)*int64(rows)) * time.Microsecond

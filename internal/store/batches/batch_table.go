@@ -21,14 +21,11 @@ type TableQuery struct {
 	Descending bool
 	State      pleat.State // empty: any
 	CustomID   pleat.TextCondition
-	Conditions []ScoreCondition
+	Conditions []pleat.ScoreCondition
 	Numbers    []int        // of the rows, different ones from 1 to that of the last; nil: all
 	After      *RowPosition // the last row of the page before; nil: the first page
 	Limit      int
 }
-
-// ScoreCondition is a condition of a query.
-type ScoreCondition = pleat.ScoreCondition
 
 // RowPosition is the place of a row in a table that is sorted.
 type RowPosition struct {
@@ -160,7 +157,7 @@ func (q *TableQuery) meets(r *TableRow) bool {
 
 // spanOf returns a condition as two bounds, which values that meet it are within, both included, or not: 1 or 0. The
 // text of a query must not depend on the operator, since the texts that users can make are kept.
-func spanOf(c *ScoreCondition) (low, high float64, within int) {
+func spanOf(c *pleat.ScoreCondition) (low, high float64, within int) {
 	switch c.Op {
 	case ">=":
 		return c.Value, math.MaxFloat64, 1
@@ -333,7 +330,7 @@ func (s *Store) walkedRows(ctx context.Context, b *pleat.Batch, q *TableQuery) (
 			return nil, err
 		}
 	}
-	if len(numbers) <= q.Limit && !slices.ContainsFunc(q.Conditions, func(c ScoreCondition) bool {
+	if len(numbers) <= q.Limit && !slices.ContainsFunc(q.Conditions, func(c pleat.ScoreCondition) bool {
 		return c.Name == q.Sort
 	}) {
 		rest, err := s.unscoredNumbers(ctx, b, q, q.Limit+1-len(numbers))
@@ -451,7 +448,7 @@ func fewLimits(n int) int {
 // so that there are few different numbers of them. The bounds of the query have those of the score s.
 func addQuery(p *people.Page, b *pleat.Batch, q *TableQuery, table string) {
 	job := map[string]string{"s": "s.number", "r": "r.same_as"}[table]
-	list := slices.DeleteFunc(slices.Clone(q.Conditions), func(c ScoreCondition) bool {
+	list := slices.DeleteFunc(slices.Clone(q.Conditions), func(c pleat.ScoreCondition) bool {
 		_, _, within := spanOf(&c)
 		return table == "s" && c.Name == q.Sort && within == 1
 	})

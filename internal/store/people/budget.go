@@ -144,8 +144,8 @@ var budgetUseSQL = `
 			+ (SELECT COALESCE(sum(l.takes * l.cores), 0) FROM longer l WHERE l.takes > 0) AS bigint)
 	FROM spent`
 
-// Work is work that is to be added: runs that compute in a queue.
-type Work struct {
+// PlannedWork is work that is to be added: runs that compute in a queue.
+type PlannedWork struct {
 	Queue    string
 	Expected time.Duration // of all of them together; 0: unknown
 }
@@ -153,7 +153,7 @@ type Work struct {
 // CheckBudget refuses work that would pass the budget of its project, as far as it is known what the work takes; where
 // that is not known, work is refused once the budget is used up. Without a budget it asks nothing. It makes verbs that
 // add work to one project wait for each other, so that two of them cannot both use what is left. CodeLimited.
-func CheckBudget(t *db.Tx, owner pleat.ProjectID, b Budget, add Work) error {
+func CheckBudget(t *db.Tx, owner pleat.ProjectID, b Budget, add PlannedWork) error {
 	if b.GPU < 0 && b.CPU < 0 {
 		return nil
 	}

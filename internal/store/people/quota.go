@@ -138,7 +138,7 @@ func (s *Store) RowUsage(t *db.Tx, c *Charge, rows int) (Usage, error) {
 
 // ChargeWorkflow counts one workflow against today's quota, or refuses it and counts nothing. It also refuses it if the
 // project's runs hold as much as they may, or if its run would pass the budget.
-func (s *Store) ChargeWorkflow(t *db.Tx, owner pleat.ProjectID, add Work) error {
+func (s *Store) ChargeWorkflow(t *db.Tx, owner pleat.ProjectID, add PlannedWork) error {
 	var c Charge
 	s.AskLimits(t, owner, &c)
 	if err := t.Wait(); err != nil {

@@ -30,11 +30,11 @@ type DesignJob struct {
 }
 
 // planned is the work of the jobs, which are all of one model.
-func (d *DesignFolds) planned() people.Work {
-	var all people.Work
+func (d *DesignFolds) planned() people.PlannedWork {
+	var all people.PlannedWork
 	for i := range d.Jobs {
 		run := PlannedRun(d.Jobs[i].Job.Run)
-		all = people.Work{Queue: run.Queue, Expected: all.Expected + run.Expected}
+		all = people.PlannedWork{Queue: run.Queue, Expected: all.Expected + run.Expected}
 	}
 	return all
 }

@@ -354,8 +354,8 @@ func Topic(run pleat.RunID) string { return "run:" + string(run) }
 func OwnerTopic(owner pleat.ProjectID) string { return "owner:" + string(owner) }
 
 // PlannedRun is the work of one run.
-func PlannedRun(spec RunSpec) people.Work {
-	return people.Work{Queue: pleat.Queue(spec.kind(), spec.Model), Expected: spec.Expected}
+func PlannedRun(spec RunSpec) people.PlannedWork {
+	return people.PlannedWork{Queue: pleat.Queue(spec.kind(), spec.Model), Expected: spec.Expected}
 }
 
 // CheckBudget refuses a run in the project of a reach that would pass its budget, as the creation of it would, and
