@@ -19,6 +19,7 @@ type Handlers struct {
 	Config
 	turns  *fair.Turns // of batches that are checked and stored
 	bodies fair.Bytes
+	counts rowCounts
 }
 
 // Config are the dependencies of Handlers. All are required.
