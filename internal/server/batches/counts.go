@@ -23,7 +23,7 @@ type rowCounts struct {
 	kept map[pleat.BatchID]*route.Cached[map[pleat.State]int]
 }
 
-// of returns the counts of a batch. Who reads one batch does not wait for another.
+// of returns the counts of a batch. Readers of one batch do not wait for those of another.
 func (k *rowCounts) of(id pleat.BatchID) *route.Cached[map[pleat.State]int] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
