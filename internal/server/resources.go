@@ -91,19 +91,19 @@ func (s *Server) newShared(cfg *Config, d *Deps, blobs *blob.Monitor) *shared {
 // newResources returns the handlers of all routes but the documentation and the agents of service, which need the
 // routes.
 func (s *Server) newResources(cfg *Config, d *Deps, blobs *blob.Monitor) *resources {
-	st, of := d.Store, s.newShared(cfg, d, blobs)
-	writer := library.NewWriter(library.WriterConfig{DB: st.DB, Runs: st.Runs, Blobs: blobs, Cleaner: of.cleaner})
+	st, common := d.Store, s.newShared(cfg, d, blobs)
+	writer := library.NewWriter(library.WriterConfig{DB: st.DB, Runs: st.Runs, Blobs: blobs, Cleaner: common.cleaner})
 	return &resources{
 		jobs: &jobs.Handlers{
 			Runs:         st.Runs,
 			Webhooks:     st.Webhooks,
 			Workers:      st.Workers,
 			Ops:          st.Ops,
-			Submit:       of.submit,
-			Progress:     of.progress,
-			Files:        of.files,
-			Computations: of.computations,
-			Cleaner:      of.cleaner,
+			Submit:       common.submit,
+			Progress:     common.progress,
+			Files:        common.files,
+			Computations: common.computations,
+			Cleaner:      common.cleaner,
 			Cache:        jobs.NewCache(cfg.CacheBytes),
 		},
 		batches: batches.New(batches.Config{
@@ -111,27 +111,27 @@ func (s *Server) newResources(cfg *Config, d *Deps, blobs *blob.Monitor) *resour
 			People:       st.People,
 			Runs:         st.Runs,
 			Batches:      st.Batches,
-			Submit:       of.submit,
-			Files:        of.files,
-			Computations: of.computations,
-			Cleaner:      of.cleaner,
-			Exports:      of.exports,
+			Submit:       common.submit,
+			Files:        common.files,
+			Computations: common.computations,
+			Cleaner:      common.cleaner,
+			Exports:      common.exports,
 		}),
 		flows: flows.New(flows.Config{
 			Runs:         st.Runs,
 			Ops:          st.Ops,
-			Submit:       of.submit,
-			Progress:     of.progress,
-			Files:        of.files,
+			Submit:       common.submit,
+			Progress:     common.progress,
+			Files:        common.files,
 			Library:      writer,
-			Computations: of.computations,
-			Cleaner:      of.cleaner,
+			Computations: common.computations,
+			Cleaner:      common.cleaner,
 		}),
 		library: &library.Handlers{
 			People:  st.People,
 			Runs:    st.Runs,
-			Cleaner: of.cleaner,
-			Files:   of.files,
+			Cleaner: common.cleaner,
+			Files:   common.files,
 			Writer:  writer,
 		},
 		webhooks: &webhooks.Handlers{
@@ -150,17 +150,17 @@ func (s *Server) newResources(cfg *Config, d *Deps, blobs *blob.Monitor) *resour
 			Ring:      d.Ring,
 			Logins:    s.logins,
 			SendsMail: cfg.Mails,
-			FetchPDB:  of.submit.FetchPDB,
+			FetchPDB:  common.submit.FetchPDB,
 		},
-		service: s.newService(cfg, d, blobs, of.progress.Demand),
+		service: s.newService(cfg, d, blobs, common.progress.Demand),
 		operators: &operators.Handlers{
 			DB:      st.DB,
 			People:  st.People,
 			Workers: st.Workers,
 			Ops:     st.Ops,
-			Submit:  of.submit,
+			Submit:  common.submit,
 			Disk:    d.Disk,
-			Exports: of.exports,
+			Exports: common.exports,
 			Began:   d.Clock(),
 		},
 	}
@@ -176,7 +176,7 @@ func (s *Server) newService(cfg *Config, d *Deps, blobs *blob.Monitor, demand *p
 		Metrics:      promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}),
 		MetricsToken: cfg.MetricsToken,
 		OpenMetrics:  cfg.OpenMetrics,
-		AgentCalls:   fair.Streams{Each: cfg.Streams, Of: "calls of " + route.AgentPath},
+		AgentCalls:   fair.Streams{Each: cfg.Streams, Of: "calls of " + service.AgentPath},
 	}
 	if d.Issuer != nil {
 		h.Issuer = d.Issuer.Name()

@@ -109,7 +109,7 @@ func (h *Handlers) createBatch(
 	made, err := h.Batches.CreateBatch(ctx, b.NewBatch)
 	out := wire.CreatedBatch(made)
 	out.Notes = append(out.Notes, b.Notes...)
-	return out, c.RefusedByQuota(ctx, err, rowQuota)
+	return out, c.WithRetryAfter(ctx, err, rowQuota)
 }
 
 // batchRequest decodes a request for a batch.
@@ -274,7 +274,7 @@ func (h *Handlers) retryBatch(ctx context.Context, c *route.Call) (api.RetriedBa
 		return api.RetriedBatch{}, err
 	}
 	n, err := h.Batches.RetryBatch(ctx, c.Reach(), id)
-	return api.RetriedBatch{BatchID: string(id), Rows: n}, c.RefusedByQuota(ctx, err, rowQuota)
+	return api.RetriedBatch{BatchID: string(id), Rows: n}, c.WithRetryAfter(ctx, err, rowQuota)
 }
 
 // setBatchPublic is PATCH /v1/batches/{id}/public, for the owner, as setPublic is for a job.

@@ -47,5 +47,5 @@ func (h *Handlers) rerunBatch(
 	}
 	n.By, n.Key, n.Digest = c.Cred.Credential, key, digest
 	made, err := h.Batches.CreateBatch(ctx, n)
-	return wire.CreatedBatch(made), c.RefusedByQuota(ctx, err, rowQuota)
+	return wire.CreatedBatch(made), c.WithRetryAfter(ctx, err, rowQuota)
 }

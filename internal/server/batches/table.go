@@ -292,11 +292,11 @@ func (h *Handlers) nextChange(
 	told := false
 	for {
 		wake, err := st.Next(ctx, news)
-		if err != nil || wake == route.End {
+		if err != nil || wake == route.WakeEnd {
 			return nil, err
 		}
-		if wake == route.News || wake == route.PollNow && !told && h.DB.Notified() {
-			told = told || wake == route.News
+		if wake == route.WakeNews || wake == route.WakePoll && !told && h.DB.Notified() {
+			told = told || wake == route.WakeNews
 			continue // counting the rows waits for the next poll
 		}
 		told = false

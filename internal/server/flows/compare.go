@@ -45,7 +45,7 @@ func (h *Handlers) getComparison(ctx context.Context, c *route.Call) error {
 		if err != nil {
 			return err
 		}
-		if c.Who = who; !who.Scopes.Has(pleat.ScopeRead) {
+		if c.ActAs(who); !who.Scopes.Has(pleat.ScopeRead) {
 			return c.MissingScope()
 		}
 	}

@@ -95,7 +95,7 @@ func (h *Handlers) foldChosen(ctx context.Context, c *route.Call, name string, q
 	n.By, n.Key, n.Digest = c.Cred.Credential, q.key, q.digest
 	made, replayed, err := h.Runs.FoldDesigns(ctx, n)
 	if err != nil {
-		return nil, c.RefusedByJobQuota(ctx, err)
+		return nil, c.WithJobQuota(ctx, err)
 	}
 	for i := range n.Jobs {
 		if !replayed {

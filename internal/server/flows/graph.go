@@ -50,7 +50,7 @@ func (h *Handlers) addGraph(ctx context.Context, c *route.Call, in *api.AddGraph
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	c.Made.Workflow = w.ID
+	c.Created.Workflow = w.ID
 	return h.readWorkflow(ctx, w.ID)
 }
 

@@ -204,7 +204,7 @@ func (h *Handlers) flowLogs(ctx context.Context, c *route.Call) error {
 	}
 	var b strings.Builder
 	for last, stage := int64(0), ""; v.Run != nil; {
-		batch, err := h.Runs.Progress(ctx, v.Run.ID, last, progress.Batch)
+		batch, err := h.Runs.Progress(ctx, v.Run.ID, last, progress.EventPage)
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (h *Handlers) flowLogs(ctx context.Context, c *route.Call) error {
 			stage = p.Stage
 			b.WriteString(p.At.UTC().Format("2006-01-02T15:04:05.000Z ") + logLine(p) + "\n")
 		}
-		if len(batch) < progress.Batch {
+		if len(batch) < progress.EventPage {
 			break
 		}
 	}
@@ -257,10 +257,10 @@ func (h *Handlers) flowEvents(ctx context.Context, c *route.Call) error {
 		return pleat.Errorf(pleat.CodeConflict, "the workflow is a DRAFT; it has events once it is executed")
 	}
 	return h.Progress.Follow(ctx, c, progress.Run{
-		ID:    v.Run.ID,
-		State: v.Run.State,
-		To:    v.to,
-		Event: api.Event{Workflow: string(v.Workflow.ID), Task: string(v.Run.ID)},
+		ID:       v.Run.ID,
+		State:    v.Run.State,
+		To:       v.to,
+		Template: api.Event{Workflow: string(v.Workflow.ID), Task: string(v.Run.ID)},
 		Recheck: func(ctx context.Context) (progress.Run, error) {
 			now, err := h.readableWorkflow(ctx, c)
 			return progress.Run{ID: now.Workflow.Run, To: now.to}, err

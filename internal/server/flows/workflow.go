@@ -86,9 +86,9 @@ func (h *Handlers) startWorkflow(ctx context.Context, c *route.Call, in workflow
 		h.Cleaner.Unused(ctx, n.Design.Fresh...)
 	}
 	if err != nil {
-		return "", c.RefusedByQuota(ctx, err, workflowQuota)
+		return "", c.WithRetryAfter(ctx, err, workflowQuota)
 	}
-	c.Made.Workflow = w.ID
+	c.Created.Workflow = w.ID
 	if replayed { // it may have been moved since then
 		_, err = h.ownWorkflow(ctx, c, string(w.ID))
 	} else if !n.Draft {
@@ -163,7 +163,7 @@ func (h *Handlers) executeWorkflow(ctx context.Context, c *route.Call, in *api.E
 		return api.Workflow{}, err
 	}
 	if _, err := h.Runs.ExecuteWorkflow(ctx, c.Reach(), w, spec); err != nil {
-		return api.Workflow{}, c.RefusedByQuota(ctx, err, workflowQuota)
+		return api.Workflow{}, c.WithRetryAfter(ctx, err, workflowQuota)
 	}
 	c.CountRun(spec.Model)
 	return h.readWorkflow(ctx, w.ID)

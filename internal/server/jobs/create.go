@@ -42,9 +42,9 @@ func (h *Handlers) createJob(ctx context.Context, c *route.Call, in *api.CreateJ
 		By: c.Cred.Credential, Job: f.Job, Run: f.Run, Key: key, Digest: digest, Subs: f.Subs,
 	})
 	if err != nil {
-		return api.CreatedJob{}, c.RefusedByJobQuota(ctx, err)
+		return api.CreatedJob{}, c.WithJobQuota(ctx, err)
 	}
-	c.Made = route.Subject{Job: made.Job, Run: made.Run}
+	c.Created = route.Subject{Job: made.Job, Run: made.Run}
 	if made.Replayed {
 		u, err := c.Usage(ctx)
 		if err != nil {
@@ -90,9 +90,9 @@ func (h *Handlers) rerun(ctx context.Context, c *route.Call, in *api.Rerun) (api
 	}
 	made, err := h.Runs.Rerun(ctx, c.Reach(), id, f.Run)
 	if err != nil {
-		return api.CreatedJob{}, c.RefusedByJobQuota(ctx, err)
+		return api.CreatedJob{}, c.WithJobQuota(ctx, err)
 	}
-	c.Made.Run = made.Run
+	c.Created.Run = made.Run
 	c.CountRun(f.Model.Name)
 	c.ShowQuota(made.Usage)
 	return wire.CreatedJob(made), nil

@@ -22,10 +22,10 @@ func (h *Handlers) jobEvents(ctx context.Context, c *route.Call) error {
 // streamedJob returns the latest run of a job for a stream.
 func (h *Handlers) streamedJob(c *route.Call, head route.VisibleJob) progress.Run {
 	return progress.Run{
-		ID:    head.Run,
-		State: head.State,
-		To:    head.To,
-		Event: api.Event{JobID: string(head.Source.Job), JobRunID: string(head.Run)},
+		ID:       head.Run,
+		State:    head.State,
+		To:       head.To,
+		Template: api.Event{JobID: string(head.Source.Job), JobRunID: string(head.Run)},
 		Recheck: func(ctx context.Context) (progress.Run, error) {
 			now, err := c.ReadableJobByID(ctx, head.Source.Job)
 			return progress.Run{ID: now.Run, To: now.To}, err

@@ -111,7 +111,7 @@ func (h *Handlers) openSession(ctx context.Context, c *route.Call, in *api.OpenS
 		return api.Session{}, err
 	}
 	id := seal.NewKey()
-	c.Who = who
+	c.ActAs(who)
 	now := c.Now()
 	until, err := h.People.CreateSession(ctx, c.Actor(), seal.HashKey(id), now.Add(sessionLifetime))
 	if err != nil {

@@ -172,7 +172,7 @@ func (h *Handlers) finishLogin(ctx context.Context, c *route.Call) error {
 	if err != nil {
 		return h.loginFailed(c, err)
 	}
-	c.User = user
+	c.SignedIn(user)
 	http.SetCookie(c.W, attemptCookie(c, "", -1))
 	c.Redirect(a.Next, http.StatusSeeOther)
 	return nil

@@ -49,7 +49,7 @@ func (h *Handlers) loginRoutes() []route.Route {
 			ID:      "logout",
 			Pattern: "POST /v1/logout",
 			Who:     route.Open(),
-			Cost:    route.OpenRequest,
+			Cost:    route.CostOpen,
 			Summary: "End the cookie's session, also at the issuer",
 			Handler: route.NoBody(h.logout),
 			Errors:  []int{401},

@@ -253,7 +253,7 @@ func (h *Handlers) projectRoutes() []route.Route {
 			ID:      "openLink",
 			Pattern: "GET " + route.SharePath + "{token}",
 			Who:     route.Open(),
-			Cost:    route.OpenRequest,
+			Cost:    route.CostOpen,
 			Summary: "Open the page of what a link shares",
 			Handler: route.Streams(openapi.Text("text/html", "A redirect to the page, with a cookie."), h.openShare),
 			Errors:  []int{303, 404},

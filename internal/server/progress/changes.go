@@ -54,15 +54,15 @@ func (p *Progress) sendChanges(
 			read = clock.Start()
 		}
 		wake, err := st.Next(ctx, news)
-		if err != nil || wake == route.End {
+		if err != nil || wake == route.WakeEnd {
 			return err
 		}
 		switch wake {
-		case route.Check:
+		case route.WakeCheck:
 			if _, err := c.Identify(ctx); err != nil {
 				return err
 			}
-		case route.News:
+		case route.WakeNews:
 			read = clock.Stopwatch{}
 		}
 	}
@@ -86,7 +86,7 @@ func (p *Progress) writeChanges(
 ) error {
 	since := max(t.from, t.last-changeOverlap.Microseconds())
 	for {
-		list, err := p.Runs.Changes(ctx, c.In, since, Batch)
+		list, err := p.Runs.Changes(ctx, c.In, since, EventPage)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (p *Progress) writeChanges(
 				return err
 			}
 		}
-		if len(list) < Batch || list[len(list)-1].At == since {
+		if len(list) < EventPage || list[len(list)-1].At == since {
 			break
 		}
 		since = list[len(list)-1].At

@@ -13,16 +13,16 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// Batch is how many events are read at once; a longer history is sent in several batches.
-const Batch = 500
+// EventPage is how many events are read at once; a longer history is sent in several batches.
+const EventPage = 500
 
 // Run is the run whose events a stream sends.
 type Run struct {
 	ID    pleat.RunID
 	State pleat.State // when the connection was opened
 	To    wire.Audience
-	// Event is an event with the ids that every event of the run has: those of the job or of the workflow.
-	Event api.Event
+	// Template is an event with the ids that every event of the run has: those of the job or of the workflow.
+	Template api.Event
 
 	// Recheck reads the run again for the caller: it fails if the caller may no longer read it, and returns another run
 	// if this one is no longer the latest.
@@ -42,7 +42,7 @@ func (p *Progress) Follow(ctx context.Context, c *route.Call, of Run) error {
 	defer stop()
 	credential, forget := c.CredentialEnds()
 	defer forget()
-	first, err := p.Runs.Progress(ctx, of.ID, last, Batch)
+	first, err := p.Runs.Progress(ctx, of.ID, last, EventPage)
 	if err != nil {
 		return err
 	}
@@ -77,12 +77,12 @@ func (p *Progress) sendRun(ctx context.Context, st *runStream, batch []pleat.Pro
 		if err != nil || ended {
 			return err
 		}
-		if len(batch) < Batch {
+		if len(batch) < EventPage {
 			wake, err := st.Next(ctx, st.news)
-			if err != nil || wake == route.End {
+			if err != nil || wake == route.WakeEnd {
 				return err
 			}
-			if wake == route.PollNow {
+			if wake == route.WakePoll {
 				if st.MaySkip(read) {
 					batch = nil
 					continue
@@ -92,7 +92,7 @@ func (p *Progress) sendRun(ctx context.Context, st *runStream, batch []pleat.Pro
 			}
 		}
 		read = clock.Start()
-		if batch, err = p.Runs.Progress(ctx, st.ID, st.last, Batch); err != nil {
+		if batch, err = p.Runs.Progress(ctx, st.ID, st.last, EventPage); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (st *runStream) send(ctx context.Context, batch []pleat.Progress) (ended bo
 		if p.Kind == pleat.ProgressLog && st.To == wire.ForOthers {
 			continue
 		}
-		e := st.Event
+		e := st.Template
 		e.Seq, e.At, e.Kind, e.State, e.Stage, e.Done, e.Total = p.Seq, api.At(p.At), string(p.Kind), string(p.State),
 			p.Stage, p.Done, p.Total
 		switch p.Kind {

@@ -21,6 +21,17 @@ type Credential struct {
 // IsCookie reports whether a browser's cookie is the credential.
 func (c Credential) IsCookie() bool { return c.Session || c.Login && c.token == "" }
 
+// credentialFor returns the credential that a request has for a route. Open routes read none, except to count it.
+func (k *Core) credentialFor(rt Route, r *http.Request) Credential {
+	switch {
+	case rt.Who.metadata != "":
+		return bearerOf(r)
+	case rt.Who.access != open || rt.Cost == CostOpen:
+		return k.credentialOf(r)
+	}
+	return Credential{}
+}
+
 // credentialOf returns the credential of a request: the bearer token, the X-API-Key header, or the page's cookie, in
 // this order. Only the first that is present counts: a request with an invalid key is refused even if its cookie is
 // valid.
@@ -164,31 +175,37 @@ func (c *Call) Identify(ctx context.Context) (people.Principal, error) {
 	return c.core.identify(ctx, c.Cred)
 }
 
-// AgentPath is where programs that speak the Model Context Protocol call the service, and MetadataPath where RFC 9728
-// has the document about it.
-const (
-	AgentPath    = "/mcp"
-	MetadataPath = "/.well-known/oauth-protected-resource"
-)
-
 // challenge is the WWW-Authenticate of a 401 of the route.
 func (k *Core) challenge(rt Route) string {
-	if !rt.Who.bearer {
+	if rt.Who.metadata == "" {
 		return "Bearer"
 	}
-	return `Bearer resource_metadata="` + k.site.Base + MetadataPath + AgentPath + `"`
+	return `Bearer resource_metadata="` + k.site.Base + rt.Who.metadata + `"`
 }
 
 // bearerOf returns the credential of a request from its bearer token alone: a browser adds cookies by itself, and the
 // protocol knows no other header.
 func bearerOf(r *http.Request) Credential {
-	auth := r.Header.Get("Authorization")
-	scheme, key, _ := strings.Cut(auth, " ")
+	token, ok := bearerToken(r)
 	switch {
-	case auth == "":
+	case r.Header.Get("Authorization") == "":
 		return Credential{}
-	case !strings.EqualFold(scheme, "Bearer"):
+	case !ok:
 		return Credential{Sent: true}
 	}
-	return tokenCredential(strings.TrimSpace(key))
+	return tokenCredential(token)
+}
+
+// bearerToken returns the bearer token of a request; false: the request has none.
+func bearerToken(r *http.Request) (string, bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(token), strings.EqualFold(scheme, "Bearer")
+}
+
+// Bearer returns the bearer token of a request; empty: it has none.
+func (c *Call) Bearer() string {
+	if token, ok := bearerToken(c.R); ok {
+		return token
+	}
+	return ""
 }

@@ -27,19 +27,18 @@ type Call struct {
 	R  *http.Request
 	ID string // of the request, in the log and in X-Request-ID
 
-	Cred   Credential
-	Caller string           // whose limits the call counts against: a user's or an address's
-	Who    people.Principal // zero unless the route demands a credential, or a valid one was sent
-	In     people.Reach     // the project in which the call creates and lists
-	Made   Subject          // what the call created, for the log
-	// User is the user of the credential, for the log; empty: there is none, or it was not valid.
-	User pleat.UserID
+	Cred       Credential
+	CountedFor string           // whose limits the call counts against: a user's or an address's
+	Who        people.Principal // zero unless the route demands a credential, or a valid one was sent
+	In         people.Reach     // the project in which the call creates and lists
+	Created    Subject          // for the log
 
 	core    *Core
-	served  Route      // that serves the call
-	pattern string     // of the route, if several share one pattern of the mux; empty: that of R
-	from    netip.Addr // of the client, without a zone; invalid: it has none, as on a Unix socket
-	status  int        // of a success; 0: 200
+	user    pleat.UserID // of the credential, for the log; empty: there is none, or it was not valid
+	served  Route        // that serves the call
+	pattern string       // of the route, if several share one pattern of the mux; empty: that of R
+	from    netip.Addr   // of the client, without a zone; invalid: it has none, as on a Unix socket
+	status  int          // of a success; 0: 200
 	began   clock.Stopwatch
 	span    trace.Span // nil: the call is not traced
 	assumed bool       // Who was the caller recently; the store will check it
@@ -134,6 +133,12 @@ func (c *Call) UUID(name string, notFound error) (string, error) {
 	return strings.ToLower(id), nil
 }
 
+// ActAs makes a user whom the handler has identified the caller.
+func (c *Call) ActAs(who people.Principal) { c.Who, c.user = who, who.User }
+
+// SignedIn records who has signed in by the call, for the log.
+func (c *Call) SignedIn(user pleat.UserID) { c.user = user }
+
 // Site returns the addresses and cookies of the service.
 func (c *Call) Site() *Site { return c.core.site }
 
@@ -204,7 +209,7 @@ func (c *Call) AllowAllOrigins() { c.W.Header().Set("Access-Control-Allow-Origin
 // Acquire counts one of the things of which a caller may have some at a time on this node, and returns what ends it.
 // 429: the caller, or all callers without a valid credential together, have too many.
 func (c *Call) Acquire(of *fair.Streams) (release func(), err error) {
-	who, stranger := c.Caller, c.Cred.Hash == ""
+	who, stranger := c.CountedFor, c.Cred.Hash == ""
 	if err := of.Acquire(who, stranger); err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func NewComputations() *Computations {
 // Begin waits for the turn of a caller to compute with structures, and returns what ends it. user is empty for callers
 // without a valid credential. 429: the caller has too many requests that wait.
 func (k *Computations) Begin(ctx context.Context, c *Call, user pleat.UserID) (release func(), err error) {
-	who, stranger, turn := c.Caller, user == "", user // the empty user stands for all strangers
+	who, stranger, turn := c.CountedFor, user == "", user // the empty user stands for all strangers
 	if err := k.requests.Acquire(who, stranger); err != nil {
 		c.RetryAfter(computeRetry)
 		return nil, err

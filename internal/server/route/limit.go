@@ -60,20 +60,20 @@ func (k *Core) admit(ctx context.Context, c *Call, rt Route) error {
 	if err != nil {
 		return err
 	}
-	c.User = user
+	c.user = user
 	now := k.clock()
 	if user == "" {
-		c.Caller = peer(c.from)
-		if rt.Cost == SecretGuess {
+		c.CountedFor = peer(c.from)
+		if rt.Cost == CostGuess {
 			return nil
 		}
-		return c.allow(k.limits.peers, c.Caller, now)
+		return c.allow(k.limits.peers, c.CountedFor, now)
 	}
-	c.Caller = "user " + string(user)
-	if rt.Cost == Poll && k.limits.polls.Take(c.Caller, now) == 0 {
+	c.CountedFor = "user " + string(user)
+	if rt.Cost == CostPoll && k.limits.polls.Take(c.CountedFor, now) == 0 {
 		return nil
 	}
-	return c.allow(k.limits.users, c.Caller, now)
+	return c.allow(k.limits.users, c.CountedFor, now)
 }
 
 // knownUser returns the user of the call's credential; empty if it has none, or none that is valid. A credential that
@@ -145,11 +145,11 @@ func (c *Call) SignIn(ctx context.Context, key string) (people.Principal, error)
 	if err != nil {
 		return who, err
 	}
-	c.Caller = "user " + string(who.User)
-	if err := c.allow(k.limits.users, c.Caller, k.clock()); err != nil {
+	c.CountedFor = "user " + string(who.User)
+	if err := c.allow(k.limits.users, c.CountedFor, k.clock()); err != nil {
 		return who, err
 	}
-	return who, c.allow(k.limits.sessions, c.Caller, k.clock())
+	return who, c.allow(k.limits.sessions, c.CountedFor, k.clock())
 }
 
 // CountLogin counts a step of a sign-in at the issuer. 429: the address must wait.

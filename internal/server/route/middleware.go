@@ -137,7 +137,7 @@ func (k *Core) logRequest(c *Call, took time.Duration) {
 		slog.Int("status", status),
 		slog.Int64("bytes", c.W.bytes),
 		slog.Duration("duration_ms", took),
-		slog.String("user", string(cmp.Or(c.Who.User, c.User))),
+		slog.String("user", string(cmp.Or(c.Who.User, c.user))),
 		slog.String("from", c.Address()),
 	}
 	k.log.LogAttrs(ctx, level, "request", append(attrs, c.subject().attrs()...)...)
@@ -166,7 +166,7 @@ func (l Subject) attrs() []slog.Attr {
 
 // subject returns what a call is about: what it has created, or what its path names.
 func (c *Call) subject() Subject {
-	out, id := c.Made, strings.ToLower(c.R.PathValue("id"))
+	out, id := c.Created, strings.ToLower(c.R.PathValue("id"))
 	switch route := c.route(); {
 	case !pleat.IsUUID(id):
 	case strings.Contains(route, "/jobs/{id}"):

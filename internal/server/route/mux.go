@@ -19,7 +19,6 @@ func (k *Core) Mux(routes []Route) *http.ServeMux {
 	m := http.NewServeMux()
 	var sharing []Route
 	for _, rt := range routes {
-		rt.check()
 		if rt.Shared != (FixedWord{}) {
 			sharing = append(sharing, rt)
 			continue
@@ -49,6 +48,9 @@ func (k *Core) sharedHandler(routes []Route) http.Handler {
 	}
 	choices := map[FixedWord]choice{}
 	for _, rt := range routes {
+		if _, twice := choices[rt.Shared]; twice {
+			panic("route: " + rt.ID + " has the fixed word of another route")
+		}
 		choices[rt.Shared] = choice{rt.Pattern, k.Serve(rt)}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,18 +72,13 @@ func (k *Core) sharedHandler(routes []Route) http.Handler {
 	})
 }
 
-// Serve returns the handler of a route. It reads the credential, unless the route is open, and sets the deadline of the
+// Serve returns the handler of a route. It panics if the route contradicts itself. The handler reads the credential, unless the route is open, and sets the deadline of the
 // work, unless the endpoint streams. An error of the checks or of the endpoint becomes the response in fail.
 func (k *Core) Serve(rt Route) http.Handler {
+	rt.check()
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		c := callOf(r)
-		c.served = rt
-		if rt.Who.access != open || rt.Cost == OpenRequest {
-			c.Cred = k.credentialOf(r)
-		}
-		if rt.Who.bearer {
-			c.Cred = bearerOf(r)
-		}
+		c.served, c.Cred = rt, k.credentialFor(rt, r)
 		ctx := r.Context()
 		if !rt.Handler.ownDeadline {
 			var cancel context.CancelFunc
@@ -137,7 +134,7 @@ func (k *Core) serveCall(ctx context.Context, c *Call, rt Route) error {
 	if rt.Who.operator != "" && !c.Who.Operator {
 		return ErrNoOperator(rt.Who.operator)
 	}
-	if rt.Cost == NewWork {
+	if rt.Cost == CostNewWork {
 		if err := k.disk.Check(); err != nil {
 			c.Drain()
 			c.RetryAfter(time.Minute) // an operator must make space
@@ -175,7 +172,7 @@ func checkQuery(r *http.Request, rt Route) error {
 		return pleat.Invalidf("the query of the URL cannot be parsed: %s; a %% must be followed by two hexadecimal "+
 			"digits, and parameters are separated by &", pleat.Clip(err.Error()))
 	}
-	if rt.Section == Operation || rt.AnyQuery {
+	if rt.Probed || rt.AnyQuery {
 		return nil
 	}
 	var known []string

@@ -28,12 +28,28 @@ type Route struct {
 	Headers []openapi.Param
 	// AnyQuery is for a route whose query another program writes: parameters that the route does not have are ignored.
 	AnyQuery bool
+	// Probed is for a route that programs of operators call all the time: its calls are not traced, and those programs
+	// may send parameters of their own.
+	Probed bool
 }
 
 // check panics if the route contradicts itself, which any test that creates a server finds.
 func (rt Route) check() {
-	if !rt.Cost.fits(rt.Who) {
-		panic(fmt.Sprintf("route: %s has a cost that does not fit who may call it", rt.ID))
+	shared := rt.Shared == (FixedWord{}) || strings.HasPrefix(rt.Pattern, "GET /v1/workflows/")
+	for _, c := range []struct {
+		ok    bool
+		fault string
+	}{
+		{rt.ID != "" && rt.Section != "" && rt.Summary != "", "lacks its id, section or summary"},
+		{rt.Handler.serve != nil, "has no handler"},
+		{rt.Who.access != unset, "does not say who may call it"},
+		{rt.Cost.fits(rt.Who), "has a cost that does not fit who may call it"},
+		{shared, "has a fixed word, but not the pattern that goes with it"},
+		{len(rt.patterns()) > 0, "has an aliased segment without aliases"},
+	} {
+		if !c.ok {
+			panic("route: " + rt.ID + " " + c.fault)
+		}
 	}
 }
 
@@ -103,13 +119,10 @@ func Document(publicURL string, routes []Route) ([]byte, error) {
 	}, operations)
 }
 
-// Operation is the section of the routes for operators and their programs.
-const Operation = "Operation"
-
 // Sections are the tags of the document, in its order.
 var Sections = []string{
 	"Fold jobs", "Batches", "Alignments", "Workflows", "Comparison", "Library", "Webhooks", "Projects",
-	"Keys and sessions", Operation, "Agents", "Operators",
+	"Keys and sessions", "Operation", "Agents", "Operators",
 }
 
 // InSection sets the section of routes.

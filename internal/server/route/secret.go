@@ -1,8 +1,6 @@
 package route
 
 import (
-	"strings"
-
 	"pleat"
 	"pleat/internal/seal"
 )
@@ -13,8 +11,8 @@ func (c *Call) CheckSecret(got, want string) error {
 	return c.CheckGuess(func() (bool, error) { return want != "" && seal.Equal(got, want), nil })
 }
 
-// CheckGuess calls right, which looks whether the secret of a request is right. Who sends wrong ones must wait for the
-// next try, since people choose some of these secrets. 401: it is wrong; 429: the address must wait, and what it sent
+// CheckGuess calls right, which looks whether the secret of a request is right. An address that sends wrong ones
+// must wait for the next try, since people choose some of these secrets. 401: it is wrong; 429: the address must wait, and what it sent
 // was not looked at.
 func (c *Call) CheckGuess(right func() (bool, error)) error {
 	k := c.core
@@ -28,6 +26,3 @@ func (c *Call) CheckGuess(right func() (bool, error)) error {
 	k.limits.secrets.Take(from, now)
 	return pleat.ErrUnauthorized
 }
-
-// Bearer returns the bearer token of a request; empty: it has none.
-func (c *Call) Bearer() string { return strings.TrimPrefix(c.R.Header.Get("Authorization"), "Bearer ") }

@@ -56,7 +56,7 @@ type Events struct {
 
 // OpenStream lifts the connection's read deadline and sends the header, which tells proxies not to buffer. If closed is
 // not nil, the caller calls it when the stream ends, whatever err is. poll is the shortest time between two wakes that
-// are a Poll; 0: that of the configuration. credential is what CredentialEnds returned, which must be called before a
+// are a WakePoll; 0: that of the configuration. credential is what CredentialEnds returned, which must be called before a
 // client hears of the stream and may revoke its key. 429: the caller, or all callers without a valid credential
 // together, have too many open streams.
 func (c *Call) OpenStream(
@@ -126,14 +126,14 @@ func (st *Events) Flush() error {
 type Wake int
 
 const (
-	// End says that the stream must end: the client or the credential has gone, or the server ends.
-	End Wake = iota
-	// Check asks whether the caller may still read: a heartbeat was sent, or the credential may have ended.
-	Check
-	// News says that what the stream tells of may have changed.
-	News
-	// PollNow says that it is time to look, since news can be lost.
-	PollNow
+	// WakeEnd says that the stream must end: the client or the credential has gone, or the server ends.
+	WakeEnd Wake = iota
+	// WakeCheck asks whether the caller may still read: a heartbeat was sent, or the credential may have ended.
+	WakeCheck
+	// WakeNews says that what the stream tells of may have changed.
+	WakeNews
+	// WakePoll says that it is time to look, since news can be lost.
+	WakePoll
 )
 
 // Next waits for the next wake. news receives when what the stream tells of may have changed. The error is that of a
@@ -142,21 +142,21 @@ func (st *Events) Next(ctx context.Context, news <-chan struct{}) (Wake, error) 
 	k := st.c.core
 	select {
 	case <-ctx.Done():
-		return End, nil
+		return WakeEnd, nil
 	case <-k.streams.ending:
-		return End, nil
+		return WakeEnd, nil
 	case <-st.beat.C:
 		st.comment("here")
-		return Check, st.Flush()
+		return WakeCheck, st.Flush()
 	case <-st.credential:
-		return Check, nil
+		return WakeCheck, nil
 	case <-news:
-		return News, nil
+		return WakeNews, nil
 	case <-st.tick.C:
 		if k.streams.credentials.ended(ctx, k.stores.people, st.c.Cred) {
-			return End, nil
+			return WakeEnd, nil
 		}
-		return PollNow, nil
+		return WakePoll, nil
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // makes spans. The routes of operators, which probes call all the time, have none, nor have event streams, which end
 // when their clients leave.
 func (k *Core) beginTrace(ctx context.Context, c *Call, rt Route) context.Context {
-	if k.tracer == nil || rt.Section == Operation || rt.Handler.SendsEvents() {
+	if k.tracer == nil || rt.Probed || rt.Handler.SendsEvents() {
 		return ctx
 	}
 	ctx, c.span = k.tracer.Serve(ctx, &tracing.Request{

@@ -11,6 +11,13 @@ import (
 	"pleat/internal/server/route"
 )
 
+// AgentPath is where programs that speak the Model Context Protocol call the service, and metadataPath where RFC 9728
+// has the document about it.
+const (
+	AgentPath    = "/mcp"
+	metadataPath = "/.well-known/oauth-protected-resource"
+)
+
 // maxAgentBody bounds a message of the Model Context Protocol, in bytes.
 const maxAgentBody = 1 << 20
 
@@ -19,9 +26,10 @@ const maxAgentBody = 1 << 20
 func (h *Handlers) AgentRoute() route.Route {
 	return route.Route{
 		ID:      "callAgent",
-		Pattern: "POST " + route.AgentPath,
-		Section: route.Operation,
-		Who:     route.AnyBearer(),
+		Pattern: "POST " + AgentPath,
+		Section: "Operation",
+		Probed:  true,
+		Who:     route.AnyBearer(metadataPath + AgentPath),
 		Summary: "Call the service by the Model Context Protocol",
 		Handler: route.Answers(openapi.AnyObject, h.callAgent),
 	}
@@ -31,7 +39,7 @@ func (h *Handlers) AgentRoute() route.Route {
 func (h *Handlers) metadataRoute() route.Route {
 	return route.Route{
 		ID:      "getResourceMetadata",
-		Pattern: "GET " + route.MetadataPath,
+		Pattern: "GET " + metadataPath,
 		Section: "Agents",
 		Who:     route.Open(),
 		Summary: "Read how clients of the Model Context Protocol identify themselves",
@@ -43,11 +51,11 @@ func (h *Handlers) metadataRoute() route.Route {
 // the OpenAPI document.
 func (h *Handlers) AgentMetadataRoute() route.Route {
 	rt := h.metadataRoute()
-	rt.Pattern += route.AgentPath
+	rt.Pattern += AgentPath
 	return rt
 }
 
-// callAgent is POST /mcp: it checks the caller and hands the message to the handler that New was given. Any user, by a
+// callAgent is POST /mcp: it checks the caller and hands the message to Handlers.Agents. Any user, by a
 // bearer token. 401: there is none, or it is not valid; 403: a page of another site sent the request; 404: this server
 // does not have the protocol; 429: the caller has too many such calls under way.
 func (h *Handlers) callAgent(ctx context.Context, c *route.Call) error {
@@ -84,7 +92,7 @@ func (h *Handlers) callAgent(ctx context.Context, c *route.Call) error {
 // resourceMetadata is GET /.well-known/oauth-protected-resource. Everyone.
 func (h *Handlers) resourceMetadata(_ context.Context, c *route.Call) (api.ResourceMetadata, error) {
 	out := api.ResourceMetadata{
-		Resource:      c.Site().Base + route.AgentPath,
+		Resource:      c.Site().Base + AgentPath,
 		Name:          "Pleat",
 		BearerMethods: []string{"header"},
 		Documentation: c.Site().Base + "/docs",

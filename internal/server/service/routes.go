@@ -7,7 +7,7 @@ import (
 
 // Routes returns the routes that operators and tools read. They are outside of /v1, where such tools expect them.
 func (h *Handlers) Routes() []route.Route {
-	return append(route.InSection(route.Operation, []route.Route{
+	probed := route.InSection("Operation", []route.Route{
 		{
 			ID:      "getHealth",
 			Pattern: "GET /healthz",
@@ -27,7 +27,7 @@ func (h *Handlers) Routes() []route.Route {
 			ID:      "getMetrics",
 			Pattern: "GET /metrics",
 			Who:     route.Open(),
-			Cost:    route.SecretGuess,
+			Cost:    route.CostGuess,
 			Summary: "Read metrics for Prometheus",
 			Handler: route.Streams(openapi.Text("text/plain", "In the format of Prometheus."), h.metrics),
 			Errors:  []int{401},
@@ -36,7 +36,7 @@ func (h *Handlers) Routes() []route.Route {
 			ID:      "getClassDemand",
 			Pattern: "GET /fleet/v1/classes/{class}",
 			Who:     route.Open(),
-			Cost:    route.SecretGuess,
+			Cost:    route.CostGuess,
 			Summary: "Read how many workers of a class are wanted",
 			Handler: route.NoBody(h.classDemand),
 			Errors:  []int{401, 404},
@@ -62,5 +62,9 @@ func (h *Handlers) Routes() []route.Route {
 			Summary: "Read how an agent uses this server",
 			Handler: route.Streams(openapi.Text("text/plain", ""), h.readLLMs),
 		},
-	}), h.metadataRoute())
+	})
+	for i := range probed {
+		probed[i].Probed = true
+	}
+	return append(probed, h.metadataRoute())
 }

@@ -186,7 +186,7 @@ func (h *Handlers) Routes() []route.Route {
 			ID:      "ingestEvent",
 			Pattern: "POST /v1/webhooks/events/ingest",
 			Who:     route.Open(),
-			Cost:    route.SecretGuess,
+			Cost:    route.CostGuess,
 			Summary: "Report an event from another system; for operators",
 			Handler: h.ingests(),
 			Errors:  []int{401},
