@@ -82,7 +82,7 @@ func inTurn[In, Out any](turns *fair.Turns, read bodyReader, fn batchHandler[In,
 
 // createBatch is POST /v1/batches, for any user: it validates all rows of a batch and stores it, whole or not at all.
 // Its jobs are queued after that, in their order. The rows count against a quota of their own. An Idempotency-Key works
-// as in createJob. 400: a field is wrong, whose name says in which row; 409: the key came with another body; 429: the
+// as for a job. 400: a field is wrong, whose name says in which row; 409: the key came with another body; 429: the
 // quota of the day is used up.
 func (h *Handlers) createBatch(
 	ctx context.Context, c *route.Call, in *api.CreateBatch, decodeErr error,
@@ -219,7 +219,7 @@ func (h *Handlers) viewBatch(ctx context.Context, c *route.Call) (api.Batch, err
 	return h.batchFor(ctx, &b, to)
 }
 
-// readableBatch reads the batch in the path and checks that the caller may read it, as readableJob does.
+// readableBatch reads the batch in the path and checks that the caller may read it, as route.Call.ReadableJob does.
 func (h *Handlers) readableBatch(ctx context.Context, c *route.Call) (pleat.Batch, wire.Audience, error) {
 	id, err := c.UUID("id", pleat.ErrBatchNotFound)
 	if err != nil {
@@ -277,7 +277,7 @@ func (h *Handlers) retryBatch(ctx context.Context, c *route.Call) (api.RetriedBa
 	return api.RetriedBatch{BatchID: string(id), Rows: n}, c.WithRetryAfter(ctx, err, rowQuota)
 }
 
-// setBatchPublic is PATCH /v1/batches/{id}/public, for the owner, as setPublic is for a job.
+// setBatchPublic is PATCH /v1/batches/{id}/public, for the owner, as for a job.
 func (h *Handlers) setBatchPublic(ctx context.Context, c *route.Call, in *api.SetPublic) (api.BatchVisibility, error) {
 	id, err := ownedBatch(c)
 	if err != nil {

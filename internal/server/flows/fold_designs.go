@@ -97,8 +97,8 @@ func (h *Handlers) foldChosen(ctx context.Context, c *route.Call, name string, q
 	if err != nil {
 		return nil, c.WithJobQuota(ctx, err)
 	}
-	for i := range n.Jobs {
-		if !replayed {
+	if !replayed {
+		for i := range n.Jobs {
 			c.CountRun(n.Jobs[i].Job.Run.Model)
 		}
 	}

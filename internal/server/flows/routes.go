@@ -125,6 +125,15 @@ func (h *Handlers) workflowRoutes() []route.Route {
 			Errors:  []int{409},
 		},
 		{
+			Section: "Projects",
+			ID:      "moveWorkflow",
+			Pattern: "POST /v1/workflows/{id}/move",
+			Who:     route.User(pleat.ScopeManage),
+			Summary: "Move a workflow to another project",
+			Handler: route.JSONBody(route.Small, h.moveWorkflow),
+			Errors:  []int{409},
+		},
+		{
 			ID:      "executeWorkflow",
 			Pattern: "POST /v1/workflows/execute",
 			Who:     route.User(pleat.ScopeSubmit),

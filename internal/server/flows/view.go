@@ -243,7 +243,7 @@ func logLine(p *pleat.Progress) string {
 }
 
 // flowEvents is GET /v1/workflows/{id}/events, for readers of the workflow: the progress of its task up to the end, as
-// jobEvents sends it. 204: the client has all events; 409: the workflow is a draft, which has none yet.
+// progress.Progress.Follow sends it. 204: the client has all events; 409: the workflow is a draft, which has none yet.
 func (h *Handlers) flowEvents(ctx context.Context, c *route.Call) error {
 	v, err := h.readableWorkflow(ctx, c)
 	if err != nil {

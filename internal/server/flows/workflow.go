@@ -56,7 +56,7 @@ func (h *Handlers) createWorkflow(ctx context.Context, c *route.Call, in *api.Cr
 	return h.readWorkflow(ctx, id)
 }
 
-// workflowDigest is digestOf for a request whose input is kept as it came.
+// workflowDigest is route.Digest for a request whose input is kept as it came.
 func workflowDigest(in *api.CreateWorkflow) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(in.Input))
 	d.UseNumber()
@@ -194,7 +194,7 @@ func (h *Handlers) cancelWorkflow(ctx context.Context, c *route.Call) (api.Cance
 	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
 }
 
-// deleteWorkflow is DELETE /v1/workflows/{id}, for the owner, in any state of the workflow; see deleteJob. The library
+// deleteWorkflow is DELETE /v1/workflows/{id}, for the owner, in any state of the workflow; as a job is deleted. The library
 // items that its task made go with it.
 func (h *Handlers) deleteWorkflow(ctx context.Context, c *route.Call) (api.DeletedWorkflow, error) {
 	id, err := c.UUID("id", pleat.ErrWorkflowNotFound)
@@ -280,4 +280,17 @@ func (h *Handlers) outputSchema(
 		out.Available = append(out.Available, api.OutputField{Name: f.Name, Type: f.Type})
 	}
 	return out, err
+}
+
+// moveWorkflow is POST /v1/workflows/{id}/move, for members of both projects. 409: it has not ended.
+func (h *Handlers) moveWorkflow(ctx context.Context, c *route.Call, in *api.Move) (api.MovedWorkflow, error) {
+	id, err := c.UUID("id", pleat.ErrWorkflowNotFound)
+	if err != nil {
+		return api.MovedWorkflow{}, err
+	}
+	to, err := route.ParseProjectID("projectId", in.ProjectID)
+	if err == nil {
+		err = h.Ops.MoveWorkflow(ctx, c.ActorInReach(), pleat.WorkflowID(id), to)
+	}
+	return api.MovedWorkflow{WorkflowID: id, ProjectID: string(to)}, err
 }

@@ -143,3 +143,17 @@ func (h *Handlers) deleteJob(ctx context.Context, c *route.Call) (api.DeletedJob
 	h.Cleaner.Deleted(ctx)
 	return api.DeletedJob{JobID: string(id), Deleted: true}, nil
 }
+
+// moveJob is POST /v1/jobs/{id}/move, for members of both projects: the job with the workflows that it has started
+// belongs to another project. 409: something of it has not ended, or it belongs to a batch.
+func (h *Handlers) moveJob(ctx context.Context, c *route.Call, in *api.Move) (api.MovedJob, error) {
+	id, err := c.JobID()
+	if err != nil {
+		return api.MovedJob{}, err
+	}
+	to, err := route.ParseProjectID("projectId", in.ProjectID)
+	if err == nil {
+		err = h.Ops.MoveJob(ctx, c.ActorInReach(), id, to)
+	}
+	return api.MovedJob{JobID: string(id), ProjectID: string(to)}, err
+}

@@ -201,6 +201,15 @@ func (h *Handlers) Routes() []route.Route {
 			Headers: []openapi.Param{route.CacheControlHeader},
 		},
 		{
+			Section: "Projects",
+			ID:      "moveJob",
+			Pattern: "POST /v1/jobs/{id}/move",
+			Who:     route.User(pleat.ScopeManage),
+			Summary: "Move a job to another project",
+			Handler: route.JSONBody(route.Small, h.moveJob),
+			Errors:  []int{409},
+		},
+		{
 			ID:      "streamEvents",
 			Pattern: "GET /v1/events",
 			Who:     route.User(pleat.ScopeRead),

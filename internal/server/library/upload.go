@@ -193,9 +193,7 @@ func (w *Writer) Add(ctx context.Context, n NewFile, r io.Reader) (runs.LibraryF
 // where the body is at fault, else 503.
 func storageError(err error) error {
 	var over *http.MaxBytesError
-	var e *pleat.Error
 	switch {
-	case errors.As(err, &e):
 	case errors.As(err, &over):
 		return route.TooLarge(over.Limit)
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"pleat"
 	"pleat/api"
@@ -12,6 +13,9 @@ import (
 	"pleat/internal/server/wire"
 	"pleat/internal/store/people"
 )
+
+// linkFor is how long a link to a job, batch or workflow lasts that names no end, and mostLinkFor how long any does.
+const linkFor, mostLinkFor = 30 * 24 * time.Hour, 366 * 24 * time.Hour
 
 // openShare is GET /s/{token}, for everyone who has the link: it gives a browser the cookie of the link, and shows the
 // page of what the link opens. 404: the link does not exist or has expired.
@@ -112,31 +116,4 @@ func (h *Handlers) deleteLink(kind pleat.SourceKind) route.Getter[api.DeletedLin
 		}
 		return api.DeletedLink{ID: id, Deleted: true}, err
 	}
-}
-
-// moveJob is POST /v1/jobs/{id}/move, for members of both projects: the job with the workflows that it has started
-// belongs to another project. 409: something of it has not ended, or it belongs to a batch.
-func (h *Handlers) moveJob(ctx context.Context, c *route.Call, in *api.Move) (api.MovedJob, error) {
-	id, err := c.JobID()
-	if err != nil {
-		return api.MovedJob{}, err
-	}
-	to, err := route.ParseProjectID("projectId", in.ProjectID)
-	if err == nil {
-		err = h.Ops.MoveJob(ctx, c.ActorInReach(), id, to)
-	}
-	return api.MovedJob{JobID: string(id), ProjectID: string(to)}, err
-}
-
-// moveWorkflow is POST /v1/workflows/{id}/move, for members of both projects. 409: it has not ended.
-func (h *Handlers) moveWorkflow(ctx context.Context, c *route.Call, in *api.Move) (api.MovedWorkflow, error) {
-	id, err := c.UUID("id", pleat.ErrWorkflowNotFound)
-	if err != nil {
-		return api.MovedWorkflow{}, err
-	}
-	to, err := route.ParseProjectID("projectId", in.ProjectID)
-	if err == nil {
-		err = h.Ops.MoveWorkflow(ctx, c.ActorInReach(), pleat.WorkflowID(id), to)
-	}
-	return api.MovedWorkflow{WorkflowID: id, ProjectID: string(to)}, err
 }

@@ -234,22 +234,6 @@ func (h *Handlers) projectRoutes() []route.Route {
 			Handler: route.NoBody(h.revokeServiceKey),
 		},
 		{
-			ID:      "moveJob",
-			Pattern: "POST /v1/jobs/{id}/move",
-			Who:     route.User(pleat.ScopeManage),
-			Summary: "Move a job to another project",
-			Handler: route.JSONBody(route.Small, h.moveJob),
-			Errors:  []int{409},
-		},
-		{
-			ID:      "moveWorkflow",
-			Pattern: "POST /v1/workflows/{id}/move",
-			Who:     route.User(pleat.ScopeManage),
-			Summary: "Move a workflow to another project",
-			Handler: route.JSONBody(route.Small, h.moveWorkflow),
-			Errors:  []int{409},
-		},
-		{
 			ID:      "openLink",
 			Pattern: "GET " + route.SharePath + "{token}",
 			Who:     route.Open(),

@@ -4,7 +4,7 @@
 // It must not know what a route does: each resource is a package of its own, whose Handlers have Routes. Two servers on
 // one database are one service, so that what a Core remembers between requests only saves work or limits it.
 //
-// A request passes through Core.Middleware (id, log, panics), the mux, serve (credential, deadline), serveCall (rate
+// A request passes through Core.Middleware (id, log, panics), the mux, Core.Serve (credential, deadline), serveCall (rate
 // limit, access) and the endpoint of its route (body), which calls the handler. A handler returns a value, which is
 // sent as JSON, or an error, which fail maps to a status and a message. Handlers check in this order: ids of the path,
 // fields of the body, then what the database knows; the store checks again, in its transaction, what may have changed
@@ -149,10 +149,3 @@ func (k *Core) EndStreams() { k.streams.end() }
 
 // Ending returns a channel that is closed when event streams must end.
 func (k *Core) Ending() <-chan struct{} { return k.streams.ending }
-
-// responseTimeout bounds the work for one response that is not streamed. It is half of the write timeout of the server,
-// so that the error still reaches the client.
-const responseTimeout = 30 * time.Second
-
-// NotFoundMessage is the message of every path that no route has.
-const NotFoundMessage = "There is nothing at this path; /docs lists every path"

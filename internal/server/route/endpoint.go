@@ -47,10 +47,10 @@ func NoBody[Out any](fn Getter[Out]) Endpoint {
 // Limit bounds the bytes of a request body.
 type Limit func(*Core) int64
 
-// Large is for bodies with sequences, questions or files of other programs, Small for all others.
+// Large is for bodies with sequences, questions or files of other programs: Config.MaxBody.
 func Large(k *Core) int64 { return k.cfg.MaxBody }
 
-// Small is 64 KiB.
+// Small is for all other bodies: 64 KiB.
 func Small(*Core) int64 { return 64 << 10 }
 
 // JSONBody makes an endpoint of a handler whose JSON body has at most the bytes that limit allows. The body is decoded

@@ -34,6 +34,7 @@ type compressor struct {
 	writers sync.Pool    // of *gzip.Writer
 }
 
+// newCompressor returns a compressor that sends nothing yet.
 func newCompressor() *compressor {
 	return &compressor{
 		slots: make(chan struct{}, maxCompressed),

@@ -31,8 +31,8 @@ func callOf(r *http.Request) *Call { return r.Context().Value(callKey{}).(*Call)
 //  3. The mux runs inside the deferred function, which turns a panic into a 500 and then logs and counts the request
 //     with its final status.
 //
-// Credentials, rate limits and deadlines depend on the route; serve and serveCall apply them after the mux has chosen
-// it. The mux's own 404 and 405 become JSON in answer.
+// Credentials, rate limits and deadlines depend on the route; Core.Serve and serveCall apply them after the mux has chosen
+// it. The mux's own 404 and 405 become JSON in Answer.
 func (k *Core) Middleware(m *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &Call{core: k, ID: requestID(r), from: proxies(k.cfg.TrustedProxies).client(r), began: clock.Start()}
@@ -80,7 +80,7 @@ func headerBytes(r *http.Request) int {
 
 // panicked answers 500 after a panic. If part of the response is sent already, it breaks the connection instead, since
 // the client could take the part for the whole. http.ErrAbortHandler is that same break, asked for by fail; it is not
-// Subject as a panic.
+// logged as a panic.
 func (k *Core) panicked(c *Call, p any) {
 	if p != http.ErrAbortHandler {
 		k.log.Error("a handler panicked", "request", c.ID, "route", c.route(), "error", fmt.Sprint(p), "stack",
@@ -108,7 +108,7 @@ func noRouteMatches(w *Answer, status int) {
 	writeError(w, status, NotFoundMessage)
 }
 
-// logRequest writes the log line of a request and counts it in the metrics. The query is never Subject: it may hold
+// logRequest writes the log line of a request and counts it in the metrics. The query is never logged: it may hold
 // the signature of a link. Neither are the names of files, which users choose, and the tokens of links. Status 499
 // stands for a client that left before the response began.
 func (k *Core) logRequest(c *Call, took time.Duration) {
@@ -121,7 +121,7 @@ func (k *Core) logRequest(c *Call, took time.Duration) {
 	worker := strings.HasPrefix(c.R.URL.Path, workerapi.Path)
 	switch {
 	case worker && (status < 400 || status == http.StatusServiceUnavailable):
-		// Workers call all the time, and again later: the gateway has Subject why it cannot serve now.
+		// Workers call all the time, and again later: the gateway has logged why it cannot serve now.
 		level = slog.LevelDebug
 	case status >= 500:
 		level = slog.LevelError

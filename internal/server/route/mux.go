@@ -200,3 +200,10 @@ func unknownParameter(name string, known []string) error {
 	}
 	return pleat.Invalidf("unknown query parameter %q; %s", pleat.Clip(name), hint).At(name)
 }
+
+// responseTimeout bounds the work for one response that is not streamed. It is half of the write timeout of the server,
+// so that the error still reaches the client.
+const responseTimeout = 30 * time.Second
+
+// NotFoundMessage is the message of every path that no route has.
+const NotFoundMessage = "There is nothing at this path; /docs lists every path"

@@ -16,7 +16,7 @@ func (p proxies) trusts(a netip.Addr) bool {
 }
 
 // client returns the address of the client of a request: that of the connection or, if a trusted proxy opened it, the
-// last address in X-Forwarded-For that is not a trusted proxy'k. Only the entries to the right of it were written by
+// last address in X-Forwarded-For that is not a trusted proxy's. Only the entries to the right of it were written by
 // trusted proxies; a client can send the others itself. An entry that is not an address ends the search at the proxy
 // that wrote it. The address is invalid if the connection has none.
 func (p proxies) client(r *http.Request) netip.Addr {

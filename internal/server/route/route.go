@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -125,10 +126,10 @@ var Sections = []string{
 	"Keys and sessions", "Operation", "Agents", "Operators",
 }
 
-// InSection sets the section of routes.
+// InSection sets the section of routes that have none.
 func InSection(name string, routes []Route) []Route {
 	for i := range routes {
-		routes[i].Section = name
+		routes[i].Section = cmp.Or(routes[i].Section, name)
 	}
 	return routes
 }

@@ -69,7 +69,7 @@ func NewDocumentation(
 		d.Site = site(func() []byte {
 			text, err := render(openapi.Reference)
 			if err != nil {
-				panic(fmt.Errorf("make the API reference: %w", err)) // which middleware answers with 500
+				panic(fmt.Errorf("make the API reference: %w", err)) // which route.Core.Middleware answers with 500
 			}
 			return text
 		})

@@ -23,7 +23,7 @@ const (
 	// vouchedFor is how long what the issuer says of a person counts at most.
 	vouchedFor = 5 * time.Minute
 	// checkGrace is how long a request need not wait for another one that asks the issuer. With identity.Fresh and
-	// knownFor it stays within vouchedFor.
+	// the time for which the server remembers a credential, it stays within vouchedFor.
 	checkGrace = 40 * time.Second
 	// checkTimeout bounds a question to the issuer, and checkLease the time in which one caller alone asks it about a
 	// login and stores the answer.
@@ -137,7 +137,7 @@ func (l *Logins) confirmBearer(ctx context.Context, hash, token string) error {
 	return nil
 }
 
-// confirmLogin is confirm for a session or a grant. One caller at a time asks the issuer. The others go on for
+// confirmLogin is Confirm for a session or a grant. One caller at a time asks the issuer. The others go on for
 // checkGrace, and then wait.
 func (l *Logins) confirmLogin(ctx context.Context, hash string) error {
 	for {
