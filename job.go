@@ -251,6 +251,16 @@ type Artifact struct {
 	CreatedAt   time.Time
 }
 
+// ArtifactNamed returns the file of a run that has a name; nil: it has none.
+func ArtifactNamed(files []Artifact, name string) *Artifact {
+	for i := range files {
+		if files[i].Name == name {
+			return &files[i]
+		}
+	}
+	return nil
+}
+
 // ArtifactKind is the purpose of a file. Results have one URL per kind.
 type ArtifactKind string
 

@@ -106,6 +106,14 @@ func CheckName(field, s string) error {
 	return CheckPrintable(field, s)
 }
 
+// CheckOptionalName is CheckName for a name that may be empty.
+func CheckOptionalName(field, s string) error {
+	if s == "" {
+		return nil
+	}
+	return CheckName(field, s)
+}
+
 // MaxEndpointName bounds the name of an endpoint, in characters.
 const MaxEndpointName = 60
 

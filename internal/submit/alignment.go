@@ -68,14 +68,14 @@ func (r *Resolver) ownAlignment(
 	return runs.ReferencedAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text}, err
 }
 
-// madeField names the alignment that a job uses of those that POST /v1/alignments has made.
-const madeField = "params.alignmentId"
+// alignmentField names the alignment that a job uses of those that POST /v1/alignments has made.
+const alignmentField = "params.alignmentId"
 
 // checkUsed checks that an alignment has one of a job's proteins.
 func checkUsed(id pleat.WorkflowID, made []runs.ReferencedAlignment, proteins []string) error {
 	used := func(a runs.ReferencedAlignment) bool { return slices.Contains(proteins, a.Sequence) }
 	if !slices.ContainsFunc(made, used) {
-		return pleat.InvalidField(madeField, ": the alignment %s has none of the job's proteins", id)
+		return pleat.InvalidField(alignmentField, ": the alignment %s has none of the job's proteins", id)
 	}
 	return nil
 }
@@ -90,13 +90,13 @@ func (r *Resolver) searchedAlignments(
 		err = pleat.ErrWorkflowNotFound
 	}
 	if errors.Is(err, pleat.ErrWorkflowNotFound) {
-		return nil, pleat.InvalidField(madeField, " is %s, which is none of your alignments", id)
+		return nil, pleat.InvalidField(alignmentField, " is %s, which is none of your alignments", id)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if v.Run == nil || v.Run.State != pleat.StateCompleted || v.Run.Result == nil {
-		return nil, pleat.InvalidField(madeField, ": the alignment %s is %s; a job can use it once it is COMPLETED", id,
+		return nil, pleat.InvalidField(alignmentField, ": the alignment %s is %s; a job can use it once it is COMPLETED", id,
 			v.Workflow.State)
 	}
 	plan, err := flow.Parse(v.Workflow.Alias, v.Workflow.Input)
@@ -110,11 +110,10 @@ func (r *Resolver) searchedAlignments(
 	var out []runs.ReferencedAlignment
 	for i, p := range proteins {
 		for _, name := range []string{p.File, p.PairFile} {
-			k := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
-			if i < len(plan.Align.Sequences) && k >= 0 {
+			if a := pleat.ArtifactNamed(v.Artifacts, name); a != nil && i < len(plan.Align.Sequences) {
 				out = append(out, runs.ReferencedAlignment{
 					Name:     name,
-					Key:      v.Artifacts[k].Key,
+					Key:      a.Key,
 					Sequence: plan.Align.Sequences[i].Text,
 					Paired:   name == p.PairFile,
 				})

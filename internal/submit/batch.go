@@ -40,9 +40,9 @@ type BatchRequest struct {
 
 // NewBatch is a batch whose rows were checked.
 type NewBatch struct {
-	batches.NewBatch          // without By, Key and Digest
-	Notes            []string // on the file that the rows were read from, and on the model
-	Sum              BatchSum
+	batches.NewBatch
+	Notes []string // on the file that the rows were read from, and on the model
+	Sum   BatchSum
 }
 
 // BatchSum is what the valid rows of a batch come to. Rows that compute the same share a job.
@@ -92,6 +92,9 @@ func (r *Resolver) Batch(ctx context.Context, by Caller, q BatchRequest) (*NewBa
 // newBatch returns a batch of the caller's for the store.
 func (c Caller) newBatch(b pleat.Batch, rows iter.Seq2[batches.NewRow, error]) batches.NewBatch {
 	return batches.NewBatch{
+		By:      c.Credential,
+		Key:     c.Once.Key,
+		Digest:  c.Once.Digest,
 		Batch:   b,
 		Rows:    rows,
 		Request: c.Request,

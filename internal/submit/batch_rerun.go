@@ -21,8 +21,8 @@ type BatchRerun struct {
 	Public bool
 }
 
-// RerunBatch checks the rows of a batch with other parameters, and returns them as a new batch without By, Key and
-// Digest. An error has CodeInvalid or CodeForbidden, unless it is the store's.
+// RerunBatch checks the rows of a batch with other parameters, and returns them as a new batch. An
+// error has CodeInvalid or CodeForbidden, unless it is the store's.
 func (r *Resolver) RerunBatch(ctx context.Context, by Caller, q BatchRerun) (batches.NewBatch, error) {
 	if q.Params.Values == nil {
 		return batches.NewBatch{}, pleat.InvalidField("params", " is required; it holds what is to differ")

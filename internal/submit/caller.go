@@ -16,11 +16,20 @@ type Caller struct {
 	Reach  people.Reach // all that the user's key reaches
 	Scopes pleat.Scopes // of the key
 
+	Credential people.Credential // which the store checks again
+	Once       Once
+
 	Request string // its id; the runs that it creates keep it
 	Trace   string // see tracing.Text; empty: none
 
 	// Turn waits until the caller may compute with structures, and returns a function that ends the turn.
 	Turn func(ctx context.Context) (release func(), err error)
+}
+
+// Once identifies a request that may come again: the store then returns what the first one has created.
+type Once struct {
+	Key    string // of idempotency; empty: each request creates anew
+	Digest string // of the request, so that the key is refused with another one
 }
 
 // CheckReads refuses to a key without the scope read what would tell it what the user has stored: the result can be

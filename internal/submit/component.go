@@ -83,7 +83,7 @@ func (r *Resolver) readComponent(
 	if err != nil {
 		return nil, err
 	}
-	in, err := r.openGiven(ctx, file, field)
+	in, err := r.openReferenced(ctx, file, field)
 	if err != nil {
 		return nil, err
 	}

@@ -143,13 +143,20 @@ func (c *ChosenDesigns) Notes(model string) []string {
 	return out
 }
 
-// FoldDesigns returns the jobs that fold designs, which are named after the workflow if name is empty. The caller adds
-// By, Key and Digest. An error is like that of Fold, or has CodeConflict if the file of a design is missing.
+// FoldDesigns returns the jobs that fold designs, which are named after the workflow if name is empty. An
+// error is like that of Fold, or has CodeConflict if the file of a design is missing.
 func (r *Resolver) FoldDesigns(
 	ctx context.Context, by Caller, c *ChosenDesigns, name string, p pleat.Params,
 ) (runs.DesignFolds, error) {
 	w := &c.workflow.Workflow
-	out := runs.DesignFolds{Creator: by.In.User, Owner: by.In.Project, Workflow: w.ID}
+	out := runs.DesignFolds{
+		By:       by.Credential,
+		Key:      by.Once.Key,
+		Digest:   by.Once.Digest,
+		Creator:  by.In.User,
+		Owner:    by.In.Project,
+		Workflow: w.ID,
+	}
 	for _, d := range c.Rows {
 		id := d.Text("id")
 		st, err := r.readDesign(ctx, c.workflow.Artifacts, pleat.DesignFileName(d.Rank(), id))
@@ -231,11 +238,10 @@ func isDesigned(chains []pleat.DesignChain, name string) bool {
 	return slices.ContainsFunc(chains, func(c pleat.DesignChain) bool { return c.Name == name && c.Designed })
 }
 
-// artifactNamed returns the file of a run that has a name.
+// artifactNamed is pleat.ArtifactNamed for a file that the run must have.
 func artifactNamed(files []pleat.Artifact, name string) (*pleat.Artifact, error) {
-	i := slices.IndexFunc(files, func(a pleat.Artifact) bool { return a.Name == name })
-	if i < 0 {
-		return nil, pleat.Errorf(pleat.CodeConflict, "the run has no file %s", name)
+	if a := pleat.ArtifactNamed(files, name); a != nil {
+		return a, nil
 	}
-	return &files[i], nil
+	return nil, pleat.Errorf(pleat.CodeConflict, "the run has no file %s", name)
 }

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 // FoldRequest is a request for a run of a fold job.
 type FoldRequest struct {
 	// Job is the job as it was decoded; its Params.Values are nil if the request has no parameters. For a rerun it is
-	// the stored job with the parameters of the new run.
+	// the stored job with the parameters of the new run, without a model that of the stored job.
 	Job       pleat.Job
 	DecodeErr error // the faults that decoding has found; nil: none
 	Fresh     bool  // the run is computed even if an earlier one has the result
@@ -121,6 +122,7 @@ func (r *Resolver) needsComplexes(ctx context.Context, name string) error {
 // its own, since a job's results have one form.
 func (r *Resolver) checkRerun(ctx context.Context, by Caller, q *FoldRequest, f *NewFold) error {
 	var err error
+	f.Job.Params.Model = cmp.Or(f.Job.Params.Model, q.Rerun.Params.Model)
 	if f.Model, err = r.FoldModel(ctx, f.Job.Params.Model); err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (c *templateCheck) read(ctx context.Context, file runs.ReferencedFile, fiel
 func (r *Resolver) readTemplate(
 	ctx context.Context, file runs.ReferencedFile, field string,
 ) (*structure.Structure, error) {
-	in, err := r.openGiven(ctx, file, field)
+	in, err := r.openReferenced(ctx, file, field)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func (r *Resolver) readTemplate(
 	return read, aboutFile(err, field, file.Name)
 }
 
-// openGiven opens the file of a template or a component, which a field names.
-func (r *Resolver) openGiven(ctx context.Context, file runs.ReferencedFile, field string) (io.ReadCloser, error) {
+// openReferenced opens the file of a template or a component, which a field names.
+func (r *Resolver) openReferenced(ctx context.Context, file runs.ReferencedFile, field string) (io.ReadCloser, error) {
 	in, _, err := r.Blobs.Open(ctx, file.Key)
 	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
 		return nil, pleat.InvalidField(field, ": the file %s is gone", pleat.Clip(file.Name))

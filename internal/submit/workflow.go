@@ -21,7 +21,7 @@ type WorkflowRequest struct {
 }
 
 // Workflow decides on a workflow: it resolves the source of the plan, and chooses who is notified and, unless the plan
-// is a draft, what the run needs. The caller adds Key and Digest. The blobs of Design.Fresh are stored; if the workflow
+// is a draft, what the run needs. The blobs of Design.Fresh are stored; if the workflow
 // is not, the caller removes them. An error has CodeInvalid, CodeNotFound, CodeForbidden or CodeConflict, unless it is
 // the store's.
 func (r *Resolver) Workflow(ctx context.Context, by Caller, q WorkflowRequest) (runs.NewWorkflow, error) {
@@ -54,7 +54,7 @@ func (r *Resolver) Workflow(ctx context.Context, by Caller, q WorkflowRequest) (
 
 // newWorkflow returns a workflow of the caller's without its input.
 func (c Caller) newWorkflow(alias string, kind pleat.TaskKind, name string) runs.NewWorkflow {
-	return runs.NewWorkflow{By: c.In, Workflow: pleat.Workflow{
+	return runs.NewWorkflow{By: c.In, Key: c.Once.Key, Digest: c.Once.Digest, Workflow: pleat.Workflow{
 		Owner:   c.In.Project,
 		Creator: c.In.User,
 		Kind:    kind,

@@ -90,22 +90,19 @@ func (h *Handlers) createBatch(
 	if decodeErr != nil {
 		return api.CreatedBatch{}, decodeErr
 	}
-	key, err := c.IdempotencyKey()
+	once, err := c.Once(in, "")
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
 	if err := c.EnterNamed(ctx, in.ProjectID); err != nil {
 		return api.CreatedBatch{}, err
 	}
-	digest, err := route.Digest(in, "")
+	by := h.Computations.Caller(ctx, c)
+	by.Once = once
+	b, err := h.Submit.Batch(ctx, by, batchRequest(c, in))
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	b, err := h.Submit.Batch(ctx, h.Computations.Caller(ctx, c), batchRequest(c, in))
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	b.By, b.Key, b.Digest = c.Cred.Credential, key, digest
 	made, err := h.Batches.CreateBatch(ctx, b.NewBatch)
 	out := wire.CreatedBatch(made)
 	out.Notes = append(out.Notes, b.Notes...)

@@ -22,11 +22,7 @@ func (h *Handlers) rerunBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	key, err := c.IdempotencyKey()
-	if err != nil {
-		return api.CreatedBatch{}, err
-	}
-	digest, err := route.Digest(in, "rerun "+string(id))
+	once, err := c.Once(in, "rerun "+string(id))
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
@@ -41,11 +37,12 @@ func (h *Handlers) rerunBatch(
 	if in.Params != nil {
 		q.Params = wire.ToParams(in.Params)
 	}
-	n, err := h.Submit.RerunBatch(ctx, h.Computations.Caller(ctx, c), q)
+	by := h.Computations.Caller(ctx, c)
+	by.Once = once
+	n, err := h.Submit.RerunBatch(ctx, by, q)
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	n.By, n.Key, n.Digest = c.Cred.Credential, key, digest
 	made, err := h.Batches.CreateBatch(ctx, n)
 	return wire.CreatedBatch(made), c.WithRetryAfter(ctx, err, rowQuota)
 }

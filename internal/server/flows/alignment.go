@@ -22,10 +22,8 @@ func (h *Handlers) createAlignment(ctx context.Context, c *route.Call, in *api.C
 	if err := c.EnterNamed(ctx, in.ProjectID); err != nil {
 		return api.Alignment{}, err
 	}
-	if in.Name != "" {
-		if err := pleat.CheckName("name", in.Name); err != nil {
-			return api.Alignment{}, err
-		}
+	if err := pleat.CheckOptionalName("name", in.Name); err != nil {
+		return api.Alignment{}, err
 	}
 	input := flow.AlignmentInput{Pairing: in.Pairing, Webhooks: in.Webhooks}
 	var err error
@@ -40,8 +38,8 @@ func (h *Handlers) createAlignment(ctx context.Context, c *route.Call, in *api.C
 	if err != nil {
 		return api.Alignment{}, err
 	}
-	id, err := h.startWorkflow(ctx, c, workflowRequest{
-		WorkflowRequest: submit.WorkflowRequest{Plan: &p, Name: in.Name, Input: raw},
+	id, err := h.startWorkflow(ctx, c, submit.Once{}, submit.WorkflowRequest{
+		Plan: &p, Name: in.Name, Input: raw,
 	})
 	if err != nil {
 		return api.Alignment{}, err
@@ -53,12 +51,12 @@ func (h *Handlers) createAlignment(ctx context.Context, c *route.Call, in *api.C
 	return h.alignmentOut(&visibleWorkflow{WorkflowView: v, to: wire.ForOwner})
 }
 
-// proteinTexts returns the letters of proteins that are given as strings or as items of a job. The error is
+// proteinTexts returns the letters of proteins, each a string or an item of a job. The error is
 // pleat.Errors.
-func proteinTexts(given []json.RawMessage) ([]string, error) {
+func proteinTexts(items []json.RawMessage) ([]string, error) {
 	var faults pleat.Errors
-	texts := make([]string, len(given))
-	for i, raw := range given {
+	texts := make([]string, len(items))
+	for i, raw := range items {
 		if json.Unmarshal(raw, &texts[i]) == nil && string(raw) != "null" {
 			continue
 		}

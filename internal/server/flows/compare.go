@@ -257,10 +257,8 @@ func (h *Handlers) createComparison(
 		return api.Workflow{}, err
 	}
 	name := in.Name
-	if name != "" {
-		if err := pleat.CheckName("name", name); err != nil {
-			return api.Workflow{}, err
-		}
+	if err := pleat.CheckOptionalName("name", name); err != nil {
+		return api.Workflow{}, err
 	}
 	in.Name, in.ProjectID = "", "" // they are the workflow's, not a part of its input
 	input, err := api.Encode(in)
@@ -271,8 +269,8 @@ func (h *Handlers) createComparison(
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	id, err := h.startWorkflow(ctx, c, workflowRequest{
-		WorkflowRequest: submit.WorkflowRequest{Plan: &p, Name: name, Input: bytes.TrimSpace(input)},
+	id, err := h.startWorkflow(ctx, c, submit.Once{}, submit.WorkflowRequest{
+		Plan: &p, Name: name, Input: bytes.TrimSpace(input),
 	})
 	if err != nil {
 		return api.Workflow{}, err

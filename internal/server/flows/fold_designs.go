@@ -20,7 +20,7 @@ func (h *Handlers) foldDesigns(ctx context.Context, c *route.Call, in *api.FoldD
 	if err != nil {
 		return out, err
 	}
-	made, err := h.foldedBefore(ctx, c, q.key, q.digest)
+	made, err := h.foldedBefore(ctx, c, q.once)
 	if err == nil && made == nil {
 		made, err = h.foldChosen(ctx, c, in.Name, q)
 	}
@@ -47,9 +47,9 @@ func (h *Handlers) foldDesigns(ctx context.Context, c *route.Call, in *api.FoldD
 
 // foldRequest is a request to fold designs, read as far as it does not depend on the models that run.
 type foldRequest struct {
-	chosen      *submit.ChosenDesigns
-	params      *api.Params
-	key, digest string // of idempotency
+	chosen *submit.ChosenDesigns
+	params *api.Params
+	once   submit.Once
 }
 
 // readFoldRequest reads a request to fold designs.
@@ -62,10 +62,7 @@ func (h *Handlers) readFoldRequest(ctx context.Context, c *route.Call, in *api.F
 	if err != nil {
 		return nil, err
 	}
-	if q.key, err = c.IdempotencyKey(); err != nil {
-		return nil, err
-	}
-	if q.digest, err = route.Digest(in, string(v.Workflow.ID)); err != nil {
+	if q.once, err = c.Once(in, string(v.Workflow.ID)); err != nil {
 		return nil, err
 	}
 	if q.chosen, err = submit.ChooseDesigns(&v, in.Top, in.Designs); err != nil {
@@ -79,20 +76,21 @@ func (h *Handlers) readFoldRequest(ctx context.Context, c *route.Call, in *api.F
 
 // foldedBefore returns what an earlier call with an idempotency key has made; nil: there was none. It comes before what
 // depends on the model, which may have stopped running since then.
-func (h *Handlers) foldedBefore(ctx context.Context, c *route.Call, key, digest string) ([]runs.Created, error) {
-	if key == "" {
+func (h *Handlers) foldedBefore(ctx context.Context, c *route.Call, once submit.Once) ([]runs.Created, error) {
+	if once.Key == "" {
 		return nil, nil
 	}
-	return h.Runs.ReplayedFolds(ctx, c.In, key, digest)
+	return h.Runs.ReplayedFolds(ctx, c.In, once.Key, once.Digest)
 }
 
 // foldChosen creates the jobs.
 func (h *Handlers) foldChosen(ctx context.Context, c *route.Call, name string, q *foldRequest) ([]runs.Created, error) {
-	n, err := h.Submit.FoldDesigns(ctx, h.Computations.Caller(ctx, c), q.chosen, name, wire.ToParams(q.params))
+	by := h.Computations.Caller(ctx, c)
+	by.Once = q.once
+	n, err := h.Submit.FoldDesigns(ctx, by, q.chosen, name, wire.ToParams(q.params))
 	if err != nil {
 		return nil, err
 	}
-	n.By, n.Key, n.Digest = c.Cred.Credential, q.key, q.digest
 	made, replayed, err := h.Runs.FoldDesigns(ctx, n)
 	if err != nil {
 		return nil, c.WithJobQuota(ctx, err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 
 	"pleat"
 	"pleat/api"
@@ -114,18 +113,14 @@ func (h *Handlers) readFrame(
 func (h *Handlers) openWorkflowFile(
 	ctx context.Context, v *runs.WorkflowView, name string,
 ) (io.ReadSeekCloser, int64, error) {
-	i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
-	if i < 0 {
+	a := pleat.ArtifactNamed(v.Artifacts, name)
+	if a == nil {
 		return nil, 0, pleat.Errorf(pleat.CodeConflict, "the workflow has no %s, so no frame can be extracted",
 			name)
 	}
-	f, info, err := h.Files.Blobs.Open(ctx, v.Artifacts[i].Key)
+	f, info, err := h.Files.Blobs.Open(ctx, a.Key)
 	if err != nil {
-		return nil, 0, &pleat.Error{
-			Code:    pleat.CodeUnavailable,
-			Message: "the file cannot be read now; try again",
-			Err:     err,
-		}
+		return nil, 0, route.Unreadable(a, err)
 	}
 	return f, info.Bytes, nil
 }

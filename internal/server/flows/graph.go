@@ -34,10 +34,8 @@ func (h *Handlers) addGraph(ctx context.Context, c *route.Call, in *api.AddGraph
 		return api.Workflow{}, pleat.Errorf(pleat.CodeConflict,
 			"workflow_name %q has no graph; POST /v1/workflows makes it", in.WorkflowName).At("workflow_name")
 	}
-	if in.Name != "" {
-		if err := pleat.CheckName("name", in.Name); err != nil {
-			return api.Workflow{}, err
-		}
+	if err := pleat.CheckOptionalName("name", in.Name); err != nil {
+		return api.Workflow{}, err
 	}
 	if in.CreateMode != "" && in.CreateMode != "api" && in.CreateMode != "draft" {
 		return api.Workflow{}, pleat.InvalidField("create_mode", " is %q; it may be api or draft, or absent",

@@ -41,15 +41,13 @@ func (h *Handlers) createWorkflow(ctx context.Context, c *route.Call, in *api.Cr
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	digest := ""
+	once := submit.Once{Key: key}
 	if key != "" {
-		if digest, err = workflowDigest(in); err != nil {
+		if once.Digest, err = workflowDigest(in); err != nil {
 			return api.Workflow{}, err
 		}
 	}
-	id, err := h.startWorkflow(ctx, c, workflowRequest{
-		WorkflowRequest: submit.WorkflowRequest{Plan: &p, Name: in.Name, Input: in.Input}, key: key, digest: digest,
-	})
+	id, err := h.startWorkflow(ctx, c, once, submit.WorkflowRequest{Plan: &p, Name: in.Name, Input: in.Input})
 	if err != nil {
 		return api.Workflow{}, err
 	}
@@ -67,20 +65,16 @@ func workflowDigest(in *api.CreateWorkflow) (string, error) {
 	return route.Digest([]any{in.WorkflowName, in.Name, in.CreateMode, input}, "")
 }
 
-// workflowRequest is a request for a workflow with its Idempotency-Key.
-type workflowRequest struct {
-	submit.WorkflowRequest
-	key    string // empty: none
-	digest string // of the request, if there is a key
-}
-
 // startWorkflow stores a workflow of the caller: as a draft, or queued.
-func (h *Handlers) startWorkflow(ctx context.Context, c *route.Call, in workflowRequest) (pleat.WorkflowID, error) {
-	n, err := h.Submit.Workflow(ctx, h.Computations.Caller(ctx, c), in.WorkflowRequest)
+func (h *Handlers) startWorkflow(
+	ctx context.Context, c *route.Call, once submit.Once, q submit.WorkflowRequest,
+) (pleat.WorkflowID, error) {
+	by := h.Computations.Caller(ctx, c)
+	by.Once = once
+	n, err := h.Submit.Workflow(ctx, by, q)
 	if err != nil {
 		return "", err
 	}
-	n.Key, n.Digest = in.key, in.digest
 	w, replayed, err := h.Runs.CreateWorkflowOnce(ctx, n)
 	if (err != nil || replayed) && n.Design != nil {
 		h.Cleaner.Unused(ctx, n.Design.Fresh...)
@@ -106,10 +100,8 @@ func checkCreateWorkflow(in *api.CreateWorkflow) (alias string, err error) {
 	if !ok {
 		return "", unknownWorkflow(in.WorkflowName)
 	}
-	if in.Name != "" {
-		if err := pleat.CheckName("name", in.Name); err != nil {
-			return "", err
-		}
+	if err := pleat.CheckOptionalName("name", in.Name); err != nil {
+		return "", err
 	}
 	if in.CreateMode != "" && in.CreateMode != "draft" {
 		return "", pleat.InvalidField("create_mode", " is %q; it may be draft, or absent", pleat.Clip(in.CreateMode))

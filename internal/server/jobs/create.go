@@ -20,15 +20,11 @@ func (h *Handlers) createJob(ctx context.Context, c *route.Call, in *api.CreateJ
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	key, err := c.IdempotencyKey()
+	once, err := c.Once(in, from) // before the request is normalised
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
 	if err := c.EnterNamed(ctx, in.ProjectID); err != nil {
-		return api.CreatedJob{}, err
-	}
-	digest, err := route.Digest(in, from) // before the request is normalised
-	if err != nil {
 		return api.CreatedJob{}, err
 	}
 	q := submit.FoldRequest{Fresh: c.BypassesCache()}
@@ -39,7 +35,12 @@ func (h *Handlers) createJob(ctx context.Context, c *route.Call, in *api.CreateJ
 		return api.CreatedJob{}, err
 	}
 	made, err := h.Runs.CreateJob(ctx, runs.NewJob{
-		By: c.Cred.Credential, Job: f.Job, Run: f.Run, Key: key, Digest: digest, Subs: f.Subs,
+		By:     c.Cred.Credential,
+		Job:    f.Job,
+		Run:    f.Run,
+		Key:    once.Key,
+		Digest: once.Digest,
+		Subs:   f.Subs,
 	})
 	if err != nil {
 		return api.CreatedJob{}, c.WithJobQuota(ctx, err)
@@ -78,9 +79,6 @@ func (h *Handlers) rerun(ctx context.Context, c *route.Call, in *api.Rerun) (api
 	job := v.Job
 	if in.Params != nil {
 		job.Params = wire.ToParams(in.Params)
-		if in.Params.ModelName == "" {
-			job.Params.Model = v.Job.Params.Model
-		}
 	}
 	f, err := h.Submit.Fold(ctx, h.Computations.Caller(ctx, c), submit.FoldRequest{
 		Job: job, Rerun: &v.Job, Fresh: c.BypassesCache(),

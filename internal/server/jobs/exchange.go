@@ -20,10 +20,8 @@ import (
 // changed or guessed. 400: the file is in no known format, or it is invalid; the message has the position in the file.
 // 403: the request has files, and the key may not read; 404: the caller has no library item of files.
 func (h *Handlers) importJobs(ctx context.Context, c *route.Call, in *api.ImportJobs) (api.ImportedJobs, error) {
-	if in.Name != "" {
-		if err := pleat.CheckName("name", in.Name); err != nil {
-			return api.ImportedJobs{}, err
-		}
+	if err := pleat.CheckOptionalName("name", in.Name); err != nil {
+		return api.ImportedJobs{}, err
 	}
 	if in.Content == "" {
 		return api.ImportedJobs{}, pleat.InvalidField("content", " is required; it must be the text of a file")

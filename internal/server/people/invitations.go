@@ -39,10 +39,8 @@ func (h *Handlers) createInvitation(
 	if err != nil {
 		return api.NewInvitation{}, err
 	}
-	if in.Label != "" {
-		if err := pleat.CheckName("label", in.Label); err != nil {
-			return api.NewInvitation{}, err
-		}
+	if err := pleat.CheckOptionalName("label", in.Label); err != nil {
+		return api.NewInvitation{}, err
 	}
 	until, err := endOf(c, in.ExpiresAt, invitationFor, mostInvitationFor)
 	if err != nil {
@@ -58,13 +56,13 @@ func (h *Handlers) createInvitation(
 	}, err
 }
 
-// endOf reads the end of an invitation or a link: until it if it is given, else after usual; at most after most.
-func endOf(c *route.Call, given *string, usual, most time.Duration) (time.Time, error) {
+// endOf reads the end of an invitation or a link: at expires if it is not nil, else after usual; at most after most.
+func endOf(c *route.Call, expires *string, usual, most time.Duration) (time.Time, error) {
 	now := c.Now()
-	if given == nil {
+	if expires == nil {
 		return now.Add(usual), nil
 	}
-	at, err := pleat.ParseEnd("expiresAt", *given)
+	at, err := pleat.ParseEnd("expiresAt", *expires)
 	if err == nil && at.After(now.Add(most)) {
 		err = pleat.InvalidField("expiresAt", " is later than %d days from now, the latest", int(most/(24*time.Hour)))
 	}

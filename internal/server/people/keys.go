@@ -40,10 +40,8 @@ func (h *Handlers) createKey(ctx context.Context, c *route.Call, in *api.CreateK
 func newKey(in *api.CreateKey) (secret string, n people.NewKey, err error) {
 	secret = seal.NewKey()
 	n = people.NewKey{Prefix: seal.Prefix(secret), Hash: seal.HashKey(secret), Label: in.Label}
-	if in.Label != "" {
-		if err := pleat.CheckName("label", in.Label); err != nil {
-			return "", n, err
-		}
+	if err := pleat.CheckOptionalName("label", in.Label); err != nil {
+		return "", n, err
 	}
 	if in.Scopes != nil {
 		if n.Scopes, err = pleat.ParseScopes("scopes", in.Scopes); err != nil {

@@ -57,11 +57,12 @@ func (k *Computations) Begin(ctx context.Context, c *Call, user pleat.UserID) (r
 // Caller returns the caller as one who asks for work in the project that the call has entered.
 func (k *Computations) Caller(ctx context.Context, c *Call) submit.Caller {
 	return submit.Caller{
-		In:      c.In,
-		Reach:   c.Reach(),
-		Scopes:  c.Who.Scopes,
-		Request: c.ID,
-		Trace:   tracing.Text(ctx),
+		In:         c.In,
+		Reach:      c.Reach(),
+		Scopes:     c.Who.Scopes,
+		Credential: c.Cred.Credential,
+		Request:    c.ID,
+		Trace:      tracing.Text(ctx),
 		Turn: func(ctx context.Context) (func(), error) {
 			return k.Begin(ctx, c, c.Who.User)
 		},

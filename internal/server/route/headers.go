@@ -4,10 +4,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"pleat/internal/submit"
 	"strings"
 
 	"pleat"
 )
+
+// Once reads the Idempotency-Key of a request, in which in is the body and from what the request has outside of it.
+func (c *Call) Once(in any, from string) (submit.Once, error) {
+	key, err := c.IdempotencyKey()
+	if err != nil {
+		return submit.Once{}, err
+	}
+	digest, err := Digest(in, from)
+	return submit.Once{Key: key, Digest: digest}, err
+}
 
 // IdempotencyKey reads the Idempotency-Key of a request; empty if it has none. Its characters and length are those that
 // every proxy passes on and the database stores.

@@ -191,11 +191,11 @@ func (g *Gateway) shared(ctx context.Context, in *workerapi.Finish) ([]pleat.Art
 	}
 	var out []pleat.Artifact
 	for _, name := range in.Shared {
-		i := slices.IndexFunc(v.Artifacts, func(a pleat.Artifact) bool { return a.Name == name })
-		if i < 0 {
+		a := pleat.ArtifactNamed(v.Artifacts, name)
+		if a == nil {
 			return nil, runs.ErrSourceGone
 		}
-		out = append(out, v.Artifacts[i])
+		out = append(out, *a)
 	}
 	return out, nil
 }
