@@ -348,7 +348,7 @@ func TestDeliveryFails(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		// More than five days of nothing but failures have disabled the endpoint; its owner resumes it.
-		if e, err := f.s.Webhooks.DefaultEndpoint(context.Background(), u); err != nil || e.Active ||
+		if e, _, err := f.s.Webhooks.Endpoint(context.Background(), u, webhooks.Default); err != nil || e.Active ||
 			!strings.Contains(e.DisabledReason, "5 days") {
 			t.Errorf("%+v %v", e, err)
 		}
@@ -380,7 +380,7 @@ func newBrokenReceiver(t *testing.T) (*receiver, *atomic.Bool) {
 func (f *fixture) awaitRest(u people.Reach) {
 	f.t.Helper()
 	storetest.Eventually(f.t, "the endpoint rests", func() bool {
-		e, err := f.s.Webhooks.DefaultEndpoint(context.Background(), u)
+		e, _, err := f.s.Webhooks.Endpoint(context.Background(), u, webhooks.Default)
 		return err == nil && !e.ResumeAt.IsZero()
 	})
 	other, end := f.user("who rests not", newReceiver(f.t, nil).URL)
@@ -657,14 +657,14 @@ func TestReceiversWishes(t *testing.T) {
 			d.Attempts != 1 {
 			t.Errorf("%+v", d)
 		}
-		if e, _ := f.s.Webhooks.DefaultEndpoint(context.Background(), u); !e.Active {
+		if e, _, _ := f.s.Webhooks.Endpoint(context.Background(), u, webhooks.Default); !e.Active {
 			t.Error("abort-message disabled the endpoint")
 		}
 		gone := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) })
 		bob, end := f.user("bob", gone.URL)
 		f.fold(bob, toGlobal(end))
 		f.await(bob, pleat.DeliveryFailed, 1)
-		if e, _ := f.s.Webhooks.DefaultEndpoint(context.Background(), bob); e.Active ||
+		if e, _, _ := f.s.Webhooks.Endpoint(context.Background(), bob, webhooks.Default); e.Active ||
 			!strings.Contains(e.DisabledReason, "410") {
 			t.Errorf("%+v", e)
 		}

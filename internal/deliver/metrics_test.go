@@ -42,7 +42,7 @@ func TestDelays(t *testing.T) {
 		go func() { ended <- pool.Run(ctx) }()
 		sent := f.await(ada, pleat.DeliverySucceeded, 1)[0]
 
-		change := func(c webhooks.EndpointChange) {
+		change := func(c webhooks.EndpointAction) {
 			t.Helper()
 			if _, err := f.s.Webhooks.SwitchEndpoint(
 				t.Context(), people.Actor{Reach: ada}, webhooks.Default, c,

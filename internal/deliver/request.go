@@ -105,7 +105,7 @@ func (p *Pool) workflow(ctx context.Context, e pleat.Event, now time.Time) (*web
 // endpoint of a single run has none; its deliveries are signed with the secret of its owner's default endpoint.
 func (p *Pool) keys(ctx context.Context, e webhooks.Endpoint, now time.Time) ([]webhook.Key, error) {
 	if e.Secret == "" && e.SingleRun {
-		signer, err := p.cfg.Webhooks.DefaultEndpoint(ctx, people.InProject(e.Owner))
+		signer, _, err := p.cfg.Webhooks.Endpoint(ctx, people.InProject(e.Owner), webhooks.Default)
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			return nil, nil
 		}

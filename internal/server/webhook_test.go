@@ -171,7 +171,7 @@ func TestSecretsAreSealed(t *testing.T) {
 		*first.TokenMasked != "••••••••6789" {
 		t.Fatalf("%+v", first)
 	}
-	e, err := h.store.Webhooks.DefaultEndpoint(context.Background(), people.Own(h.user))
+	e, _, err := h.store.Webhooks.Endpoint(context.Background(), people.Own(h.user), webhooks.Default)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	if rotated.SigningSecret == first.SigningSecret || rotated.OldSecretUntil == nil {
 		t.Errorf("%+v", rotated)
 	}
-	e, _ = h.store.Webhooks.DefaultEndpoint(context.Background(), people.Own(h.user))
+	e, _, _ = h.store.Webhooks.Endpoint(context.Background(), people.Own(h.user), webhooks.Default)
 	if old, err := ring.Open(string(h.user), "secret", e.OldSecret); err != nil || string(old) != first.SigningSecret {
 		t.Errorf("the old secret: %q %v", old, err)
 	}

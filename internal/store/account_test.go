@@ -224,7 +224,7 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 				t.Errorf("%s keeps the token: %v", url, err)
 			}
 		}
-		if _, err := s.Webhooks.SwitchEndpoint(ctx, by, webhooks.Default, webhooks.EndpointDelete); err != nil {
+		if _, err := s.Webhooks.SwitchEndpoint(ctx, by, webhooks.Default, webhooks.EndpointDeactivate); err != nil {
 			t.Fatal(err)
 		}
 		if err := put("https://other.example.org/x", ""); pleat.CodeOf(err) != pleat.CodeInvalid {

@@ -238,7 +238,7 @@ func TestDecisionAboutAnOldHealth(t *testing.T) {
 		if err != nil || len(more.List) != 0 {
 			t.Errorf("%d were claimed, %v", len(more.List), err)
 		}
-		if e, _ := s.Webhooks.DefaultEndpoint(context.Background(), people.InProject(e.Owner)); e.Health != "worse" {
+		if e, _, _ := s.Webhooks.Endpoint(context.Background(), people.InProject(e.Owner), webhooks.Default); e.Health != "worse" {
 			t.Errorf("the health is %q", e.Health)
 		}
 	})
@@ -263,7 +263,7 @@ func TestBreakerOfTwoNodes(t *testing.T) {
 		if err := s.Webhooks.FinishDeliveries(context.Background(), "b", list, count); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.Webhooks.DefaultEndpoint(context.Background(), people.InProject(e.Owner)); e.Health != "xxxx" {
+		if e, _, _ := s.Webhooks.Endpoint(context.Background(), people.InProject(e.Owner), webhooks.Default); e.Health != "xxxx" {
 			t.Errorf("the health is %q", e.Health)
 		}
 		counts := map[pleat.DeliveryStatus]int{}
@@ -301,7 +301,7 @@ func TestLateOutcomeChangesNoEndpoint(t *testing.T) {
 		if err := s.Webhooks.FinishDeliveries(ctx, "a", []webhooks.DeliveryOutcome{outcome}, gone); err != nil {
 			t.Fatal(err)
 		}
-		if e, err := s.Webhooks.DefaultEndpoint(ctx, u); err != nil || !e.Active {
+		if e, _, err := s.Webhooks.Endpoint(ctx, u, webhooks.Default); err != nil || !e.Active {
 			t.Errorf("a late outcome has disabled the endpoint: %+v, %v", e, err)
 		}
 		if d := deliveries(t, s, u, webhooks.DeliveryFilter{})[0]; d.Status != pleat.DeliverySucceeded {

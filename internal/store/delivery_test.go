@@ -493,7 +493,7 @@ func TestEndpointChanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		if _, err := s.Webhooks.DefaultEndpoint(ctx, u); !errors.Is(err, webhooks.ErrNoEndpoint) {
+		if _, _, err := s.Webhooks.Endpoint(ctx, u, webhooks.Default); !errors.Is(err, webhooks.ErrNoEndpoint) {
 			t.Errorf("%v", err)
 		}
 		by := people.Actor{Reach: u}
@@ -544,11 +544,11 @@ func TestEndpointChanges(t *testing.T) {
 			t.Fatal("claimed while paused")
 		}
 		if _, err := s.Webhooks.SwitchEndpoint(
-			ctx, people.Actor{Reach: u}, webhooks.Default, webhooks.EndpointDelete,
+			ctx, people.Actor{Reach: u}, webhooks.Default, webhooks.EndpointDeactivate,
 		); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
+		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Active || e.EnabledByDefault || e.DisabledReason == "" {
 			t.Errorf("%+v", e)
 		}
 		if _, err := s.Webhooks.PingEndpoint(
@@ -587,7 +587,7 @@ func TestEndpointChanges(t *testing.T) {
 			columns["s1.secret"] != "secret" {
 			t.Errorf("%d %v %v", n, columns, err)
 		}
-		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Token != "s2.token" || e.Secret != "s2.new" ||
+		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Token != "s2.token" || e.Secret != "s2.new" ||
 			e.OldSecret != "s2.secret" {
 			t.Errorf("%+v", e)
 		}
@@ -596,7 +596,7 @@ func TestEndpointChanges(t *testing.T) {
 		}); err == nil {
 			t.Error("a failed reseal is silent")
 		}
-		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Token != "s2.token" {
+		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Token != "s2.token" {
 			t.Errorf("a failed reseal changed %+v", e)
 		}
 	})
@@ -624,7 +624,7 @@ func TestUpdateEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Health != "xx" ||
+		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Health != "xx" ||
 			e.ResumeAt.Sub(resume).Abs() > time.Millisecond {
 			t.Errorf("%+v", e)
 		}
@@ -652,7 +652,7 @@ func TestUpdateEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := s.Webhooks.DefaultEndpoint(ctx, u); e.Active || e.DisabledReason != "the receiver is gone" ||
+		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Active || e.DisabledReason != "the receiver is gone" ||
 			!e.EnabledByDefault {
 			t.Errorf("%+v", e)
 		}
@@ -692,7 +692,7 @@ func TestOwnEndpoint(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Webhooks.DefaultEndpoint(ctx, u); !errors.Is(err, webhooks.ErrNoEndpoint) {
+		if _, _, err := s.Webhooks.Endpoint(ctx, u, webhooks.Default); !errors.Is(err, webhooks.ErrNoEndpoint) {
 			t.Errorf("a run's own endpoint became the default one: %v", err)
 		}
 		got := claimDeliveries(t, s, "c", 1)

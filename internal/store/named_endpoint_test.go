@@ -25,7 +25,7 @@ func addEndpoint(t *testing.T, s *store.Store, by people.Reach, name string, eve
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.Webhooks.AddEndpoint(context.Background(), people.Actor{Reach: by}, webhooks.NewEndpoint{
+	e, err := s.Webhooks.AddEndpoint(context.Background(), people.Actor{Reach: by}, webhooks.EndpointConfig{
 		Name:   name,
 		URL:    "https://" + strings.ReplaceAll(name, " ", "-") + ".example.org/x",
 		Token:  "s1.token",
@@ -152,11 +152,11 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 		for i := range webhooks.MaxEndpoints {
 			list = append(list, addEndpoint(t, s, u, fmt.Sprint("e", i)))
 		}
-		n := webhooks.NewEndpoint{Name: "one more", URL: "https://x.example.org", Secret: "s1.s"}
+		n := webhooks.EndpointConfig{Name: "one more", URL: "https://x.example.org", Secret: "s1.s"}
 		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("%d endpoints and one more: %v", webhooks.MaxEndpoints, err)
 		}
-		if _, err := s.Webhooks.DeleteEndpoint(ctx, by, list[3].ID); err != nil {
+		if err := s.Webhooks.DeleteEndpoint(ctx, by, list[3].ID); err != nil {
 			t.Fatal(err)
 		}
 		n.Name = "e4"
@@ -166,20 +166,20 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 		}
 		again := addEndpoint(t, s, u, "e3")
 		name := "e4"
-		if _, err := s.Webhooks.ChangeNamedEndpoint(
-			ctx, by, again.ID, webhooks.NamedEndpointChange{Name: &name},
+		if _, err := s.Webhooks.ChangeEndpoint(
+			ctx, by, again.ID, webhooks.EndpointChange{Name: &name},
 		); pleat.CodeOf(
 			err,
 		) != pleat.CodeConflict {
 			t.Errorf("renamed to a name that is taken: %v", err)
 		}
 		for range 98 {
-			if _, err := s.Webhooks.DeleteEndpoint(ctx, by, again.ID); err != nil {
+			if err := s.Webhooks.DeleteEndpoint(ctx, by, again.ID); err != nil {
 				t.Fatal(err)
 			}
 			again = addEndpoint(t, s, u, "e3")
 		}
-		if _, err := s.Webhooks.DeleteEndpoint(ctx, by, again.ID); err != nil {
+		if err := s.Webhooks.DeleteEndpoint(ctx, by, again.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
@@ -196,26 +196,26 @@ func TestChangeNamedEndpoint(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		by := people.Actor{Reach: u}
 		e := addEndpoint(t, s, u, "ci", "fold_job.on_failed")
-		change := func(c webhooks.NamedEndpointChange) (webhooks.Endpoint, error) {
+		change := func(c webhooks.EndpointChange) (webhooks.Endpoint, error) {
 			t.Helper()
-			return s.Webhooks.ChangeNamedEndpoint(ctx, by, e.ID, c)
+			return s.Webhooks.ChangeEndpoint(ctx, by, e.ID, c)
 		}
 		elsewhere, token, none, all := "https://elsewhere.example.org", "s1.new", "", pleat.EventSet(0)
-		if _, err := change(webhooks.NamedEndpointChange{URL: &elsewhere}); fieldOf(err) != "token_value" {
+		if _, err := change(webhooks.EndpointChange{URL: &elsewhere}); fieldOf(err) != "token_value" {
 			t.Errorf("the token would go to another host: %v", err)
 		}
 		sibling := "https://CI.example.org:443/y"
-		if got, err := change(webhooks.NamedEndpointChange{URL: &sibling}); err != nil || got.Token != e.Token {
+		if got, err := change(webhooks.EndpointChange{URL: &sibling}); err != nil || got.Token != e.Token {
 			t.Errorf("another path: %+v %v", got, err)
 		}
-		got, err := change(webhooks.NamedEndpointChange{URL: &elsewhere, Token: &token, Events: &all})
+		got, err := change(webhooks.EndpointChange{URL: &elsewhere, Token: &token, Events: &all})
 		if err != nil || got.Token != token || got.Events != 0 || got.Secret != e.Secret || got.Name != "ci" {
 			t.Errorf("%+v %v", got, err)
 		}
-		if got, err = change(webhooks.NamedEndpointChange{Token: &none}); err != nil || got.Token != "" {
+		if got, err = change(webhooks.EndpointChange{Token: &none}); err != nil || got.Token != "" {
 			t.Errorf("without a token: %+v %v", got, err)
 		}
-		if _, err := change(webhooks.NamedEndpointChange{URL: &sibling}); err != nil {
+		if _, err := change(webhooks.EndpointChange{URL: &sibling}); err != nil {
 			t.Errorf("there is no token to send elsewhere: %v", err)
 		}
 		until := s.DB.Now().Add(time.Hour)
@@ -224,7 +224,7 @@ func TestChangeNamedEndpoint(t *testing.T) {
 		if err != nil || got.Secret != sealed(u.Project) || got.OldSecret != e.Secret {
 			t.Errorf("%+v %v", got, err)
 		}
-		for _, c := range []webhooks.EndpointChange{
+		for _, c := range []webhooks.EndpointAction{
 			webhooks.EndpointPause, webhooks.EndpointPause, webhooks.EndpointResume,
 		} {
 			if got, err = s.Webhooks.SwitchEndpoint(ctx, by, e.ID, c); err != nil ||
@@ -232,13 +232,13 @@ func TestChangeNamedEndpoint(t *testing.T) {
 				t.Errorf("%s: %+v %v", c, got, err)
 			}
 		}
-		if _, err := s.Webhooks.DeleteEndpoint(ctx, by, e.ID); err != nil {
+		if err := s.Webhooks.DeleteEndpoint(ctx, by, e.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Webhooks.DefaultEndpoint(ctx, u); !errors.Is(err, webhooks.ErrNoEndpoint) {
+		if _, _, err := s.Webhooks.Endpoint(ctx, u, webhooks.Default); !errors.Is(err, webhooks.ErrNoEndpoint) {
 			t.Errorf("a named endpoint is the default one: %v", err)
 		}
-		if _, _, err := s.Webhooks.NamedEndpoint(ctx, u, e.ID); !errors.Is(err, webhooks.ErrNoNamedEndpoint) {
+		if _, _, err := s.Webhooks.Endpoint(ctx, u, e.ID); !errors.Is(err, webhooks.ErrNoNamedEndpoint) {
 			t.Errorf("a deleted one is read: %v", err)
 		}
 		log, err := s.People.Audit(ctx, u, "", 100)
@@ -283,10 +283,10 @@ func TestNamedEndpointRoles(t *testing.T) {
 				}
 			}
 			list, err := s.Webhooks.NamedEndpoints(ctx, by)
-			_, got, one := s.Webhooks.NamedEndpoint(ctx, people.Reach{User: by.User}, e.ID)
+			_, got, one := s.Webhooks.Endpoint(ctx, people.Reach{User: by.User}, e.ID)
 			anywhere := people.Actor{Reach: people.Reach{User: by.User}}
 			_, change := s.Webhooks.SwitchEndpoint(ctx, anywhere, e.ID, webhooks.EndpointPause)
-			_, add := s.Webhooks.AddEndpoint(ctx, people.Actor{Reach: by}, webhooks.NewEndpoint{Name: "x"})
+			_, add := s.Webhooks.AddEndpoint(ctx, people.Actor{Reach: by}, webhooks.EndpointConfig{Name: "x"})
 			want, refused := 1, pleat.CodeForbidden
 			if role == pleat.NoRole {
 				want, refused = 0, pleat.CodeNotFound
@@ -322,7 +322,7 @@ func TestDeleteEndpoint(t *testing.T) {
 		inFlight := slices.DeleteFunc(claimed.List, func(d webhooks.ClaimedDelivery) bool {
 			return d.Endpoint.ID != gone.ID
 		})
-		if _, err := s.Webhooks.DeleteEndpoint(ctx, by, gone.ID); err != nil {
+		if err := s.Webhooks.DeleteEndpoint(ctx, by, gone.ID); err != nil {
 			t.Fatal(err)
 		}
 		failed := func() int {
@@ -400,7 +400,7 @@ func TestDeletedEndpointIsForgotten(t *testing.T) {
 		fold(t, s, u, pleat.StateCompleted)
 		unused := addEndpoint(t, s, u, "unused")
 		for _, e := range []webhooks.Endpoint{shown, unused} {
-			if _, err := s.Webhooks.DeleteEndpoint(ctx, people.Actor{Reach: u}, e.ID); err != nil {
+			if err := s.Webhooks.DeleteEndpoint(ctx, people.Actor{Reach: u}, e.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -481,7 +481,7 @@ func TestResealNamedEndpoints(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		e := addEndpoint(t, s, u, "kept")
-		if _, err := s.Webhooks.DeleteEndpoint(
+		if err := s.Webhooks.DeleteEndpoint(
 			ctx, people.Actor{Reach: u}, addEndpoint(t, s, u, "gone").ID,
 		); err != nil {
 			t.Fatal(err)
@@ -489,7 +489,7 @@ func TestResealNamedEndpoints(t *testing.T) {
 		n, err := s.Webhooks.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
 			return fmt.Sprintf("%s of %s", column, owner), true, nil
 		})
-		got, _, readErr := s.Webhooks.NamedEndpoint(ctx, u, e.ID)
+		got, _, readErr := s.Webhooks.Endpoint(ctx, u, e.ID)
 		if n != 1 || err != nil || readErr != nil || got.Token != "token of "+string(u.Project) ||
 			got.Secret != "secret of "+string(u.Project) {
 			t.Errorf("%d, %v, %v: %+v", n, err, readErr, got)

@@ -76,7 +76,7 @@ func belongingsOf(t *testing.T, s *store.Store, by people.Reach) belongings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.Webhooks.DefaultEndpoint(ctx, by)
+	e, _, err := s.Webhooks.Endpoint(ctx, by, webhooks.Default)
 	b.Endpoint = e.URL
 	if err != nil {
 		t.Fatal(err)

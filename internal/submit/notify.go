@@ -8,6 +8,7 @@ import (
 	"pleat"
 	"pleat/internal/flow"
 	"pleat/internal/store/people"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/webhook"
 )
 
@@ -164,7 +165,7 @@ func (r *Resolver) subscriber(
 		sub.Default = true
 		return sub, nil
 	}
-	e, err := r.Webhooks.DefaultEndpoint(ctx, people.InProject(owner))
+	e, _, err := r.Webhooks.Endpoint(ctx, people.InProject(owner), webhooks.Default)
 	switch {
 	case err != nil && pleat.CodeOf(err) == pleat.CodeNotFound:
 		return nil, pleat.InvalidField(path, " is enabled but no endpoint is set up; "+

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"pleat"
+	"pleat/api"
 	"pleat/internal/server/openapi"
 	"pleat/internal/server/route"
 	"pleat/internal/store/webhooks"
@@ -10,6 +11,8 @@ import (
 // Routes returns the routes of webhook configuration and deliveries. A project has one default endpoint, so its
 // paths have no id, and named ones, whose paths have.
 func (h *Handlers) Routes() []route.Route {
+	onDefault := actions[api.WebhookConfig]{h, defaultEndpoint, h.configOut}
+	onNamed := actions[api.WebhookEndpoint]{h, namedEndpoint, h.endpointOut}
 	return route.InSection("Webhooks", []route.Route{
 		{
 			ID:      "getWebhookConfig",
@@ -33,7 +36,7 @@ func (h *Handlers) Routes() []route.Route {
 			Query:   route.InProject,
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Deactivate your webhook",
-			Handler: route.NoBody(h.changeWebhook(webhooks.EndpointDelete)),
+			Handler: route.NoBody(onDefault.change(webhooks.EndpointDeactivate)),
 			Errors:  []int{404},
 		},
 		{
@@ -42,7 +45,7 @@ func (h *Handlers) Routes() []route.Route {
 			Query:   route.InProject,
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Create a new signing secret; the old one stays valid for a day",
-			Handler: route.OptionalBody(route.Small, h.rotateSecret),
+			Handler: route.OptionalBody(route.Small, onDefault.rotateSecret),
 			Errors:  []int{404},
 		},
 		{
@@ -51,7 +54,7 @@ func (h *Handlers) Routes() []route.Route {
 			Query:   route.InProject,
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Pause deliveries",
-			Handler: route.NoBody(h.changeWebhook(webhooks.EndpointPause)),
+			Handler: route.NoBody(onDefault.change(webhooks.EndpointPause)),
 			Errors:  []int{404},
 		},
 		{
@@ -60,7 +63,7 @@ func (h *Handlers) Routes() []route.Route {
 			Query:   route.InProject,
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Resume deliveries",
-			Handler: route.NoBody(h.changeWebhook(webhooks.EndpointResume)),
+			Handler: route.NoBody(onDefault.change(webhooks.EndpointResume)),
 			Errors:  []int{404},
 		},
 		{
@@ -107,28 +110,28 @@ func (h *Handlers) Routes() []route.Route {
 			Pattern: "POST /v1/webhooks/endpoints/{id}/pause",
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Pause the deliveries to an endpoint",
-			Handler: route.NoBody(h.switchWebhookEndpoint(webhooks.EndpointPause)),
+			Handler: route.NoBody(onNamed.change(webhooks.EndpointPause)),
 		},
 		{
 			ID:      "resumeWebhookEndpoint",
 			Pattern: "POST /v1/webhooks/endpoints/{id}/resume",
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Resume the deliveries to an endpoint",
-			Handler: route.NoBody(h.switchWebhookEndpoint(webhooks.EndpointResume)),
+			Handler: route.NoBody(onNamed.change(webhooks.EndpointResume)),
 		},
 		{
 			ID:      "rotateEndpointSecret",
 			Pattern: "POST /v1/webhooks/endpoints/{id}/rotate-secret",
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Create a new signing secret of an endpoint; the old one stays valid for a day",
-			Handler: route.OptionalBody(route.Small, h.rotateEndpointSecret),
+			Handler: route.OptionalBody(route.Small, onNamed.rotateSecret),
 		},
 		{
 			ID:      "testWebhookEndpoint",
 			Pattern: "POST /v1/webhooks/endpoints/{id}/test",
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Send a test delivery to an endpoint",
-			Handler: route.NoBody(h.testWebhookEndpoint),
+			Handler: route.NoBody(onNamed.test),
 			Errors:  []int{409},
 		},
 		{
@@ -179,7 +182,7 @@ func (h *Handlers) Routes() []route.Route {
 			Query:   route.InProject,
 			Who:     route.User(pleat.ScopeManage).As(pleat.Manager),
 			Summary: "Send a test delivery",
-			Handler: route.NoBody(h.testWebhook),
+			Handler: route.NoBody(onDefault.test),
 			Errors:  []int{404, 409},
 		},
 		{

@@ -189,15 +189,22 @@ func ForEachRow(rows Rows, err error, fn func(scan func(...any) error) error) er
 	return rows.Err()
 }
 
-// ColumnOf returns the rows of a query that has one column.
-func ColumnOf[T any](rows Rows, err error) (out []T, _ error) {
+// ListOf returns the rows of a query, each as read returns it.
+func ListOf[T any](rows Rows, err error, read func(scan func(...any) error) (T, error)) (out []T, _ error) {
 	err = ForEachRow(rows, err, func(scan func(...any) error) error {
-		var v T
-		err := scan(&v)
+		v, err := read(scan)
 		out = append(out, v)
 		return err
 	})
 	return out, err
+}
+
+// ColumnOf returns the rows of a query that has one column.
+func ColumnOf[T any](rows Rows, err error) ([]T, error) {
+	return ListOf(rows, err, func(scan func(...any) error) (v T, err error) {
+		err = scan(&v)
+		return v, err
+	})
 }
 
 // prepare returns SQLite's statement for a query. The writer keeps each one until the store closes: the queries of the

@@ -75,8 +75,8 @@ func subscriptionsSQL(source, run, project string) string {
 		named = `
 		UNION ALL
 		SELECT '', 'custom_http', 'custom_http', 'custom_http', id, events
-		FROM endpoint
-		WHERE project_id = ` + project + ` AND name <> '' AND deleted_at = 0`
+		FROM endpoint e
+		WHERE e.project_id = ` + project + " AND " + isNamed
 	}
 	return `
 		SELECT id, destination, alias, target_type, endpoint_id, CAST(0 AS bigint)
@@ -95,7 +95,7 @@ func InsertDeliveries(t *db.Tx, e pleat.Event, subs []pleat.Subscription) {
 // insertDelivery writes one delivery and its task, unless there is one already: the column once holds what makes it
 // unique. That is the event for a custom endpoint, with the endpoint if it is a named one, but the run for a follow-up,
 // since an ingested event about a run must not start the run's workflows a second time.
-func insertDelivery(t *db.Tx, e pleat.Event, sub pleat.Subscription) {
+func insertDelivery(t *db.Tx, e pleat.Event, sub pleat.Subscription) pleat.DeliveryID {
 	id := pleat.DeliveryID(db.NewID())
 	once := fmt.Sprintf("event:%s:%s", e.ID, sub.Destination)
 	if sub.Named {
@@ -115,6 +115,7 @@ func insertDelivery(t *db.Tx, e pleat.Event, sub pleat.Subscription) {
 		id, e.Owner, e.ID, sub.ID, sub.Endpoint, sub.Destination, e.Source.Kind(), e.Source.ID(), e.Run, e.Name, once,
 		t.Now)
 	tasks.Insert(t, task)
+	return id
 }
 
 // deliveryTask is the task of a delivery to an endpoint.
@@ -196,59 +197,42 @@ func (f DeliveryFilter) page(in people.Reach) *people.Page {
 // this one.
 func (s *Store) Deliveries(ctx context.Context, by people.Reach, f DeliveryFilter) ([]Delivery, error) {
 	p := f.page(by)
-	out := []Delivery{}
 	rows, err := s.db.Read(ctx, p.SQL(deliveryColumns, "delivery d", f.Limit), p.Args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		d, err := scanDelivery(scan)
-		out = append(out, d)
-		return err
-	})
-	return out, db.Unavailable("list deliveries", err)
+	list, err := db.ListOf(rows, err, scanDelivery)
+	return list, db.Unavailable("list deliveries", err)
 }
 
 // ErrNoDelivery refuses a call on a delivery that does not exist or is out of reach.
 var ErrNoDelivery = pleat.Errorf(pleat.CodeNotFound, "Delivery not found")
 
-// Delivery reads one delivery with its attempts, oldest first, at most 500. ErrNoDelivery: it does not
-// exist or is out of reach.
+// Delivery reads one delivery with its attempts, oldest first, at most 500. ErrNoDelivery: it does not exist or is out
+// of reach.
 func (s *Store) Delivery(
 	ctx context.Context, by people.Reach, id pleat.DeliveryID,
 ) (Delivery, []DeliveryAttempt, error) {
-	rows, err := s.db.Read(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE d.id = $1 AND "+
-		people.RoleSQL("d.project_id", "$2", "$3")+" > 0", id, by.User, by.Project)
-	var d Delivery
-	n := 0
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) (err error) {
-		n++
-		d, err = scanDelivery(scan)
-		return err
+	d, err := scanDelivery(func(dst ...any) error {
+		return s.db.ReadRow(ctx, "SELECT "+deliveryColumns+" FROM delivery d WHERE d.id = $1 AND "+
+			people.RoleSQL("d.project_id", "$2", "$3")+" > 0", []any{id, by.User, by.Project}, dst...)
 	})
-	if err == nil && n == 0 {
-		err = ErrNoDelivery
-	}
 	if err != nil {
-		return d, nil, db.Unavailable("read delivery", err)
+		return d, nil, db.Unavailable("read delivery", db.MapNoRows(err, ErrNoDelivery))
 	}
-	tries := []DeliveryAttempt{}
-	rows, err = s.db.Read(ctx, `
-		SELECT a.number, a.started_at, a.ended_at, a.outcome, a.detail
+	rows, err := s.db.Read(ctx, `
+		SELECT a.started_at, a.ended_at, a.outcome, a.detail
 		FROM attempt a
 		WHERE a.delivery_id = $1
 		ORDER BY a.task_id, a.number
 		LIMIT 500`,
 		id)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var a DeliveryAttempt
-		var began, ended int64
-		if err := scan(&a.Number, &began, &ended, &a.Outcome, &a.Detail); err != nil {
-			return err
-		}
-		a.Number = len(tries) + 1
-		a.StartedAt, a.EndedAt = db.FromMicros(began), db.FromMicros(ended)
-		tries = append(tries, a)
-		return nil
+	number := 0
+	attempts, err := db.ListOf(rows, err, func(scan func(...any) error) (a DeliveryAttempt, err error) {
+		var started, ended int64
+		err = scan(&started, &ended, &a.Outcome, &a.Detail)
+		number++
+		a.Number, a.StartedAt, a.EndedAt = number, db.FromMicros(started), db.FromMicros(ended)
+		return a, err
 	})
-	return d, tries, db.Unavailable("read delivery", err)
+	return d, attempts, db.Unavailable("read delivery", err)
 }
 
 // Redeliver sends an ended delivery to a custom endpoint again: the same row, under the same webhook-id, with all its
@@ -273,7 +257,7 @@ func (s *Store) Redeliver(ctx context.Context, by people.Reach, id pleat.Deliver
 			return err
 		}
 		if _, err := t.Exec(`
-			UPDATE endpoint SET active = 1, disabled_reason = '', health = '', resume_at = 0
+			UPDATE endpoint SET `+activated+`
 			WHERE id = $1 AND run_source <> '' AND active = 0`,
 			list[0].endpoint); err != nil {
 			return err
@@ -382,18 +366,14 @@ type endedDelivery struct {
 
 // selectDeliveries reads the deliveries that a condition on the row d selects.
 func selectDeliveries(t *db.Tx, where string, args []any) ([]endedDelivery, error) {
-	var list []endedDelivery
 	rows, err := t.Query(
 		"SELECT d.id, d.endpoint_id, d.status, d.destination, COALESCE(("+
 			"SELECT e.name FROM endpoint e WHERE e.id = d.endpoint_id AND e.deleted_at <> 0), '') "+
 			"FROM delivery d WHERE "+where, args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var d endedDelivery
-		err := scan(&d.id, &d.endpoint, &d.status, &d.destination, &d.deleted)
-		list = append(list, d)
-		return err
+	return db.ListOf(rows, err, func(scan func(...any) error) (d endedDelivery, err error) {
+		err = scan(&d.id, &d.endpoint, &d.status, &d.destination, &d.deleted)
+		return d, err
 	})
-	return list, err
 }
 
 // mayRedeliver returns why the one delivery selected cannot be sent again.
@@ -427,24 +407,18 @@ type SubscriptionRow struct {
 func (s *Store) Subscriptions(
 	ctx context.Context, by people.Reach, before string, limit int,
 ) ([]SubscriptionRow, error) {
-	out := []SubscriptionRow{}
 	p := people.ProjectPage("u", by, before)
 	rows, err := s.db.Read(ctx, p.SQL(`
 		u.id, u.source_kind, u.source_id, u.run_id, u.destination, u.alias, u.target_type, u.created_at`,
 		"subscription u", limit), p.Args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var r SubscriptionRow
+	list, err := db.ListOf(rows, err, func(scan func(...any) error) (r SubscriptionRow, err error) {
 		var source people.SourceRow
-		var at int64
-		if err := scan(&r.ID, &source.Kind, &source.ID, &r.Run, &r.Destination, &r.Alias, &r.TargetType,
-			&at); err != nil {
-			return err
-		}
-		r.Source, r.CreatedAt = source.Value(), db.FromMicros(at)
-		out = append(out, r)
-		return nil
+		var created int64
+		err = scan(&r.ID, &source.Kind, &source.ID, &r.Run, &r.Destination, &r.Alias, &r.TargetType, &created)
+		r.Source, r.CreatedAt = source.Value(), db.FromMicros(created)
+		return r, err
 	})
-	return out, db.Unavailable("list subscriptions", err)
+	return list, db.Unavailable("list subscriptions", err)
 }
 
 // Ingest writes an event that an operator's system reports about a job or workflow, once per id, and what it triggers:
@@ -508,31 +482,25 @@ func (s *Store) PingEndpoint(ctx context.Context, by people.Actor, id pleat.Endp
 				"the endpoint is not active: %s; POST /v1/webhooks/endpoints/%s/resume activates it",
 				e.DisabledReason, id)
 		}
-		delivery, err = s.ping(t, &e)
-		return err
+		if err := s.boundTests(t, e.Owner); err != nil {
+			return err
+		}
+		ev := pleat.Event{
+			ID:     pleat.EventID(db.NewID()),
+			Owner:  e.Owner,
+			Name:   pleat.OnComplete,
+			Status: pleat.StateCompleted,
+		}
+		InsertEvent(t, ev, "")
+		delivery = insertDelivery(t, ev, pleat.Subscription{Destination: pleat.DestCustom, Endpoint: e.ID})
+		return nil
 	})
 	return delivery, err
 }
 
-// ping queues a test delivery to an endpoint.
-func (s *Store) ping(t *db.Tx, e *Endpoint) (id pleat.DeliveryID, err error) {
-	if err := s.boundTests(t, e.Owner); err != nil {
-		return "", err
-	}
-	ev := pleat.Event{Owner: e.Owner, Name: pleat.OnComplete, Status: pleat.StateCompleted}
-	ev.ID = pleat.EventID(db.NewID())
-	InsertEvent(t, ev, "")
-	insertDelivery(t, ev, pleat.Subscription{Destination: pleat.DestCustom, Endpoint: e.ID})
-	err = t.Row("SELECT id FROM delivery WHERE event_id = $1", []any{ev.ID}, &id)
-	return id, err
-}
-
-// boundTests makes room for one more test delivery of a project: it deletes the oldest that have ended. CodeConflict:
+// boundTests makes room for one more test delivery of a locked project: it deletes the oldest that have ended. CodeConflict:
 // Options.Tests wait.
 func (s *Store) boundTests(t *db.Tx, owner pleat.ProjectID) error {
-	if err := people.LockProject(t, owner); err != nil {
-		return err
-	}
 	most, n := s.tests, 0
 	var ended []any // the oldest first
 	rows, err := t.Query("SELECT id, status FROM delivery WHERE project_id = $1 AND source_id = '' ORDER BY id", owner)

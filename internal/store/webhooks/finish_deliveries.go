@@ -331,18 +331,12 @@ func mailAllDisabled(t *db.Tx, f *deliveryFinish) error {
 func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (int, error) {
 	deleted := 0
 	err := s.db.Write(ctx, "forget deliveries", func(t *db.Tx) error {
-		var ids []any
-		rows, err := t.Query(`
+		ids, err := idsOf(t.Query(`
 			SELECT id FROM delivery
 			WHERE status <> 'PENDING' AND updated_at < $1 AND destination = 'custom_http'
 			ORDER BY updated_at
 			LIMIT $2`,
-			db.ToMicros(before), n)
-		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-			var id string
-			defer func() { ids = append(ids, id) }()
-			return scan(&id)
-		})
+			db.ToMicros(before), n))
 		if err != nil {
 			return err
 		}
@@ -352,8 +346,16 @@ func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (
 	return deleted, err
 }
 
-// Forget deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no
-// run.
+// idsOf returns the ids that a query selects, as parameters of the next one.
+func idsOf(rows db.Rows, err error) ([]any, error) {
+	return db.ListOf(rows, err, func(scan func(...any) error) (any, error) {
+		var id string
+		err := scan(&id)
+		return id, err
+	})
+}
+
+// Forget deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no run.
 func Forget(t *db.Tx, ids []any) error {
 	for part := range slices.Chunk(ids, db.MaxStatementRows) {
 		in := "(" + db.Params(1, db.Padded(len(part))) + ")"
