@@ -19,7 +19,7 @@ type Spent struct {
 	Bytes    int64    `json:"bytes" doc:"Size of the files of runs when they ended."`
 }
 
-// SpentRow is one sum of what runs have spent. What it is not told apart by is null.
+// SpentRow is one sum of what runs have spent. A field by which the sums are not split is null.
 type SpentRow struct {
 	Day         *string `json:"day" doc:"UTC, on which the attempts and runs have ended." format:"date"`
 	ProjectID   *string `json:"projectId" format:"uuid"`

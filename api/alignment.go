@@ -30,7 +30,7 @@ type Alignment struct {
 	UpdatedAt Time             `json:"updatedAt"`
 }
 
-// AlignedProtein is a protein of an alignment. What the search finds is null until the alignment is COMPLETED.
+// AlignedProtein is a protein of an alignment. The results of the search are null until the alignment is COMPLETED.
 type AlignedProtein struct {
 	Chain       string  `json:"chain" doc:"The name of the protein in the names of files."`
 	Sequence    string  `json:"sequence"`

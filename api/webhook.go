@@ -144,7 +144,7 @@ type CreateEndpoint struct {
 	Events     []string `json:"events,omitempty" maxItems:"6" doc:"The events that it gets: fold_job, workflow or batch, a dot, and on_complete or on_failed; absent or empty: all."`
 }
 
-// ChangeEndpoint is the body of PATCH /v1/webhooks/endpoints/{id}. What is absent stays.
+// ChangeEndpoint is the body of PATCH /v1/webhooks/endpoints/{id}. An absent field keeps its value.
 type ChangeEndpoint struct {
 	Name       *string   `json:"name,omitempty" minLength:"1" maxLength:"60"`
 	TargetURL  *string   `json:"target_url,omitempty" maxLength:"2048" doc:"Another scheme, host or port needs token_value too, if a token is stored."`

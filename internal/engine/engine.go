@@ -136,8 +136,8 @@ func (r *Registry) Fingerprint(kind pleat.TaskKind, model string) string {
 }
 
 // Run executes one attempt and always returns an output. An engine that panics, or that ends without a result and
-// without a failure, has failed. Of a failure, the result has the timings alone: those of the engine or, if it reports
-// none, the whole time as infer.
+// without a failure, has failed. If the task has failed, the result has the timings alone: those of the engine or, if
+// it reports none, the whole time as infer.
 func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out pleat.Output) {
 	e := r.engines[pleat.Queue(w.Kind, w.Model.Name)]
 	if e == nil {

@@ -173,7 +173,7 @@ func (p *Plan) Sources() []StructureSource {
 // and physics that the engine does not support.
 //
 // An error is a pleat.Errors with CodeInvalid: every fault with the path of its field, but only the first of a field.
-// What depends on a field with a fault is not checked.
+// Checks that depend on a field with a fault are left out.
 func Parse(alias string, input json.RawMessage) (Plan, error) {
 	return parse(Plan{Alias: alias}, input, inputPath)
 }

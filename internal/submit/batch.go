@@ -139,7 +139,7 @@ func (r *Resolver) prepareBatch(ctx context.Context, by Caller, q *BatchRequest)
 	return &p, faults.Err()
 }
 
-// check validates all rows and adds them up. Of the faults, the first are in the error, a pleat.Errors.
+// check validates all rows and adds them up. The error, a pleat.Errors, has the first of the faults.
 func (p *preparedBatch) check(ctx context.Context) error {
 	if err := p.checkLetters(ctx); err != nil {
 		return err

@@ -24,7 +24,7 @@ type Caller struct {
 }
 
 // CheckReads refuses to a key without the scope read what would tell it what the user has stored: the result can be
-// public, or be sent to an address in the request. What says what the key may not do.
+// public, or be sent to an address in the request. The argument what says what the key may not do.
 func (c Caller) CheckReads(what string) error {
 	if c.Scopes.Has(pleat.ScopeRead) {
 		return nil

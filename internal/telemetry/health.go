@@ -44,9 +44,9 @@ const (
 	probeWait  = time.Second      // how long a check waits for one
 )
 
-// Ready reports whether the process can serve: the database answers and has this version's schema. What makes jobs
-// wait, but refuses none, is part of the status: a server that cannot store files or knows no live worker accepts jobs.
-// An error has CodeUnavailable.
+// Ready reports whether the process can serve: the database answers and has this version's schema. A condition that
+// makes jobs wait, but refuses none, is part of the status: a server that cannot store files or knows no live worker
+// accepts jobs. An error has CodeUnavailable.
 func (h *Health) Ready(ctx context.Context) (Status, error) {
 	if h.DB == nil {
 		return Alive(), nil

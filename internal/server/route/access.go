@@ -54,7 +54,7 @@ func (c *Call) EnterNamed(ctx context.Context, id string) error {
 }
 
 // needRole refuses a call unless the caller has the role that the route needs in a project, which owns what it
-// concerns. What the caller may not read is not found.
+// concerns. An object that the caller may not read is not found.
 func (c *Call) needRole(ctx context.Context, owner pleat.ProjectID, notFound error) error {
 	role, err := c.core.stores.people.Role(ctx, c.Reach(), owner)
 	if err != nil {
@@ -71,8 +71,8 @@ type Readable struct {
 	NotFound error // for who may not read it
 }
 
-// Audience decides as whom the caller reads something. What the caller may not read is not found; a caller without a
-// credential gets pleat.ErrUnauthorized instead.
+// Audience decides as whom the caller reads something. An object that the caller may not read is not found; a caller
+// without a credential gets pleat.ErrUnauthorized instead.
 func (c *Call) Audience(ctx context.Context, what Readable) (wire.Audience, error) {
 	var caller people.Principal
 	role := pleat.NoRole
@@ -107,8 +107,8 @@ func (c *Call) Audience(ctx context.Context, what Readable) (wire.Audience, erro
 	return 0, what.NotFound
 }
 
-// EnterOwner sets the project of the call to that of a thing on which the caller acts. What the caller may not read is
-// not found.
+// EnterOwner sets the project of the call to that of a thing on which the caller acts. An object that the caller may
+// not read is not found.
 func (c *Call) EnterOwner(ctx context.Context, owner pleat.ProjectID, notFound error) error {
 	c.In = people.Reach{User: c.Who.User, Project: owner}
 	return c.needRole(ctx, owner, notFound)

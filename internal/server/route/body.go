@@ -14,8 +14,9 @@ import (
 // FreeBody is the size up to which bodies are not counted, in bytes.
 const FreeBody = 256 << 10
 
-// Of the largest body that a server accepts, BodyShare may be held at once for one user, and BodyTotal for all. Bodies
-// of users who hold no other may use BodyFirst more, so that a few users cannot keep out the next.
+// BodyShare and BodyTotal are multiples of the largest body that a server accepts: as much may be held at once for one
+// user, and for all. Bodies of users who hold no other may use BodyFirst more, so that a few users cannot keep out the
+// next.
 const (
 	BodyShare = 4
 	BodyTotal = 8

@@ -80,8 +80,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Core is what all routes of a server share. Create it with New; it is safe for many goroutines. What it remembers
-// between requests can be lost at any time.
+// Core is what all routes of a server share. Create it with New; it is safe for many goroutines. The state that it
+// keeps between requests can be lost at any time.
 type Core struct {
 	cfg     Config
 	site    *Site

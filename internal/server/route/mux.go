@@ -117,8 +117,8 @@ func (k *Core) serveVerified(ctx context.Context, c *Call, rt Route) error {
 //     is an operator, where the route is for operators (403);
 //  4. the free disk (503), if the route makes new work or stores files.
 //
-// HEAD of an event stream ends here, since it would not end otherwise. What passes is traced from here. The statuses
-// above, 500 and 503 are those that every endpoint may answer; the handlers' comments list the others.
+// HEAD of an event stream ends here, since it would not end otherwise. A request that passes is traced from here. The
+// statuses above, 500 and 503 are those that every endpoint may answer; the handlers' comments list the others.
 func (k *Core) serveCall(ctx context.Context, c *Call, rt Route) error {
 	if err := k.admit(ctx, c, rt); err != nil {
 		return err

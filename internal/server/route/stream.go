@@ -45,7 +45,7 @@ func newOpenStreams(cfg Config) openStreams {
 func (o *openStreams) end() { o.once.Do(func() { close(o.ending) }) }
 
 // Events is an open stream of server-sent events, in the format of the HTML standard (section «Server-sent events»).
-// What is written is buffered until Flush, so that a batch of events is one write.
+// The data is buffered until Flush, so that a batch of events is one write.
 type Events struct {
 	c          *Call
 	rc         *http.ResponseController

@@ -62,8 +62,8 @@ func User(scope pleat.Scope) Who {
 	return Who{access: user, scope: scope}
 }
 
-// Operator is for operators whose key has a scope. What the route does completes the message «Only an operator of this
-// service may …».
+// Operator is for operators whose key has a scope. The argument says what the route does, and completes the message
+// «Only an operator of this service may …».
 func Operator(scope pleat.Scope, does string) Who {
 	w := User(scope)
 	w.operator = does

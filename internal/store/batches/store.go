@@ -16,7 +16,7 @@ type Options struct {
 	Open      int // batches that AdvanceBatches reads at once; 0: 100
 	InputRows int // of a batch that BatchInputs reads at once; 0: 500
 	// Driving is the largest number of rows that a condition on a table may select for its index to drive a query; 0:
-	// 2000, negative: none. Of more rows, a page is found sooner in the order of the table.
+	// 2000, negative: none. With more rows, a page is found sooner in the order of the table.
 	Driving int
 }
 

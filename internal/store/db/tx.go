@@ -14,8 +14,8 @@ import (
 // Tx is one verb's transaction: on SQLite a savepoint inside a group, on PostgreSQL a transaction of its own. Exactly
 // one of conn and pg is set. All rows that a verb writes get the same time, now, in microseconds since 1970 UTC.
 //
-// On PostgreSQL each call of Exec, Query and Row is a round trip, and so is the commit. What Send and Ask were given
-// goes with the next of them; a verb uses these two for all statements whose result does not decide what it does.
+// On PostgreSQL each call of Exec, Query and Row is a round trip, and so is the commit. The statements of Send and Ask
+// go with the next of them; a verb uses these two for all statements whose result does not decide what it does.
 type Tx struct {
 	ctx  context.Context //nolint:containedctx // a transaction ends with its verb
 	s    *DB

@@ -21,8 +21,8 @@ type UserContent struct {
 	CreatedAt time.Time
 }
 
-// madeBy selects what the user $1 has made and what stands in the user's own project, apart from what was deleted. What
-// is older than projects has no creator: it was made by the user whose own project has it.
+// madeBy selects what the user $1 has made and what stands in the user's own project, apart from what was deleted. An
+// object that is older than projects has no creator: the user in whose personal project it is created it.
 const madeBy = `
 	SELECT 'job', id, project_id, name, created_at FROM job
 	WHERE deleted_at = 0 AND (created_by = $1 OR created_by = '' AND project_id = $1)
@@ -196,7 +196,7 @@ func (s *Store) emptyProject(ctx context.Context, project pleat.ProjectID) error
 				break
 			}
 			for _, id := range ids {
-				// What has gone in between, such as the item of a folder, is not found.
+				// An object that was deleted in between, such as the item of a folder, is not found.
 				if err := kind.drop(id); err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
 					return err
 				}

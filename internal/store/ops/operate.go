@@ -43,7 +43,7 @@ type SlowRun struct {
 // maxSlowest is how many runs an Overview names.
 const maxSlowest = 20
 
-// Overview reads what the operators see. None of its statements scans a table, however many tasks wait. Of the runs it
+// Overview reads what the operators see. None of its statements scans a table, however many tasks wait. For the runs it
 // compares the ActivityRunning that were queued first.
 func (s *Store) Overview(ctx context.Context) (Overview, error) {
 	out := Overview{At: s.db.Now()}

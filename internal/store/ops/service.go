@@ -68,8 +68,8 @@ func (s *Store) NameDatabase(ctx context.Context) (string, error) {
 	return name, err
 }
 
-// AdoptArtifacts makes an artifact store that of this database if none is yet, and returns the one that is. Of nodes
-// that call it at once, the first one decides.
+// AdoptArtifacts makes an artifact store that of this database if none is yet, and returns the one that is. If several
+// nodes call it at once, the first one decides.
 func (s *Store) AdoptArtifacts(ctx context.Context, a ArtifactStore) (ArtifactStore, error) {
 	var adopted ArtifactStore
 	err := s.db.Write(ctx, "adopt artifacts", func(t *db.Tx) error {

@@ -177,8 +177,8 @@ type SpentQuery struct {
 	Limit    int          // of the sums that are returned
 }
 
-// Spent is what runs have spent. Of Day, Project, User and Model those are set by which the query tells sums apart.
-// Names are empty where what they name is gone.
+// Spent is what runs have spent. Day, Project, User and Model are set if the query splits sums by them. Names are empty
+// where what they name is gone.
 type Spent struct {
 	Day         time.Time
 	Project     pleat.ProjectID

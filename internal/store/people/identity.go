@@ -86,8 +86,8 @@ func (s *Store) whyInvalid(ctx context.Context, by Credential) error {
 }
 
 // AccountForClaims records what an issuer says of a person, and returns the person's account, which it creates for one
-// who is new. What is known already and newer than the claims stays. Whoever was suspended is so no more.
-// CodeForbidden: the account is disabled. ErrUnauthorized: the person was suspended after the claims were made.
+// who is new. Stored data that is newer than the claims is kept. A suspended user is active again. CodeForbidden: the
+// account is disabled. ErrUnauthorized: the person was suspended after the claims were made.
 func (s *Store) AccountForClaims(ctx context.Context, c Claims) (pleat.UserID, error) {
 	var user pleat.UserID
 	err := s.db.Write(ctx, "record claims", func(t *db.Tx) (err error) {

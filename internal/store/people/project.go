@@ -98,7 +98,7 @@ func errProjectName(name string) error {
 		At("name")
 }
 
-// NeedOperator refuses an actor who is no operator. Who works on the database itself is one.
+// NeedOperator refuses an actor who is no operator. A caller that works on the database itself is one.
 func NeedOperator(t *db.Tx, by Actor, what string) error {
 	operator, err := isOperator(t, by)
 	if err == nil && !operator {

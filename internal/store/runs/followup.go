@@ -12,8 +12,8 @@ import (
 	"pleat/internal/store/webhooks"
 )
 
-// FollowUp is a claimed task that starts a workflow after a fold. Of its delivery only the ID, the destination and the
-// run are read.
+// FollowUp is a claimed task that starts a workflow after a fold. Only the ID, the destination and the run of its
+// delivery are read.
 type FollowUp struct {
 	Task     pleat.Task
 	Delivery webhooks.Delivery

@@ -173,7 +173,7 @@ type WaitingTask struct {
 	Own    int       // those of them that belong to the same user
 	// Paused says why the model of the task is paused; nil: it is not.
 	Paused *string
-	// What the task expects: bytes, and the time by its model's manifest.
+	// The resources that the task expects: bytes, and the time by its model's manifest.
 	Memory   int64
 	Expected time.Duration
 }

@@ -85,7 +85,7 @@ func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workfl
 	return w, err
 }
 
-// CreateWorkflowOnce is CreateWorkflow for a call that may have an idempotency key, which works as in CreateJob. Of a
+// CreateWorkflowOnce is CreateWorkflow for a call that may have an idempotency key, which works as in CreateJob. For a
 // workflow that an earlier call has created it returns the id alone. CodeConflict: the key came with another request.
 func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.Workflow, replayed bool, err error) {
 	err = s.db.Write(ctx, "create workflow", func(t *db.Tx) error {
