@@ -188,7 +188,7 @@ type Delivery struct {
 	EventID         string  `json:"event_id" format:"uuid"`
 	SubscriptionID  *string `json:"subscription_id" doc:"Null for a test delivery, and for one to a named endpoint."`
 	EndpointID      *string `json:"endpoint_id" doc:"To which it goes; null for a follow-up."`
-	EndpointName    *string `json:"endpoint_name" doc:"Of a named endpoint; null for the default one, for that of a run, and for a follow-up."`
+	EndpointName    *string `json:"endpoint_name" doc:"Name of a named endpoint; null for the default one, for that of a run, and for a follow-up."`
 	Destination     string  `json:"destination" enum:"DestinationType"`
 	Status          string  `json:"status" enum:"DeliveryStatus"`
 	TriggeredTarget *string `json:"triggered_target_id" doc:"The workflow that this delivery started, if it is a follow-up."`
