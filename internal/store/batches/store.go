@@ -11,7 +11,7 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// Options are sizes of a Store that tests lower. The zero value serves.
+// Options are sizes of a [Store] that tests lower. The zero value serves.
 type Options struct {
 	Open      int // batches that AdvanceBatches reads at once; 0: 100
 	InputRows int // of a batch that BatchInputs reads at once; 0: 500
@@ -20,7 +20,7 @@ type Options struct {
 	Driving int
 }
 
-// Store has the verbs about batches. Make one with New.
+// Store has the verbs about batches. Make one with [New].
 type Store struct {
 	db        *db.DB
 	people    *people.Store

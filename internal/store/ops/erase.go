@@ -82,7 +82,7 @@ func (s *Store) AuditOf(ctx context.Context, u people.User) ([]people.AuditEntry
 
 // EraseUser deletes what the service stores about a person, and records it. The account stays under another name, which
 // it returns, so that what the user made in projects of several users keeps a creator. It disables the account, ends
-// its keys, sessions and roles, deletes everything in its own project as DeleteJob and its like do, and at last
+// its keys, sessions and roles, deletes everything in its own project as [Store.DeleteJob] and its like do, and at last
 // replaces its name wherever the service has written it. After an error, a repeated call goes on. It is for operators.
 // CodeNotFound: there is no such user. CodeConflict: it is a service user, or the only manager of a project.
 func (s *Store) EraseUser(ctx context.Context, by people.Actor, name string) (people.User, error) {

@@ -25,7 +25,7 @@ type Overview struct {
 }
 
 // ModelQueue is how many tasks of a model wait and run, in all its queues. The name of a kind of task that has no model
-// stands for one. Counts of a queue are exact up to ActivityCounted.
+// stands for one. Counts of a queue are exact up to [ActivityCounted].
 type ModelQueue struct {
 	Model   string
 	Waiting int
@@ -44,7 +44,7 @@ type SlowRun struct {
 const maxSlowest = 20
 
 // Overview reads what the operators see. None of its statements scans a table, however many tasks wait. For the runs it
-// compares the ActivityRunning that were queued first.
+// compares the [ActivityRunning] that were queued first.
 func (s *Store) Overview(ctx context.Context) (Overview, error) {
 	out := Overview{At: s.db.Now()}
 	queues, err := s.activityQueues(ctx)

@@ -28,16 +28,16 @@ const (
 	deletedAtOnce = 100
 )
 
-// Purged is what one call of PurgeDeleted deleted.
+// Purged is what one call of [Store.PurgeDeleted] deleted.
 type Purged struct {
 	Rows  int      // 0: there is nothing more to delete now
 	Blobs []string // to which the deleted rows referred; other runs may share them
 }
 
 // DeleteJob removes a job and the workflows that its runs have started from every reader's sight at once, and stops
-// those that run. Everything that was stored for them is then deleted by PurgeDeleted; until it is, a tombstone without
-// name and sequences stays, so that the last events and deliveries have a source. ErrJobNotFound: the job does not
-// exist, is out of reach, or was deleted before. CodeConflict: it belongs to a batch.
+// those that run. Everything that was stored for them is then deleted by [Store.PurgeDeleted]; until it is, a tombstone
+// without name and sequences stays, so that the last events and deliveries have a source. ErrJobNotFound: the job does
+// not exist, is out of reach, or was deleted before. CodeConflict: it belongs to a batch.
 func (s *Store) DeleteJob(ctx context.Context, by people.Reach, job pleat.JobID) error {
 	return s.db.Write(ctx, "delete job", func(t *db.Tx) error {
 		h, err := runs.LockJob(t, by, pleat.Member, job)
@@ -89,8 +89,8 @@ func (s *Store) deleteFollowUps(t *db.Tx, job pleat.JobID) (int, error) {
 	return len(list), err
 }
 
-// DeleteWorkflow is DeleteJob for a workflow, in any state. The library items that its task made go with it.
-// pleat.ErrWorkflowNotFound: it does not exist, is out of reach, or was deleted before.
+// DeleteWorkflow is [Store.DeleteJob] for a workflow, in any state. The library items that its task made go with it.
+// [pleat.ErrWorkflowNotFound]: it does not exist, is out of reach, or was deleted before.
 func (s *Store) DeleteWorkflow(ctx context.Context, by people.Reach, id pleat.WorkflowID) error {
 	return s.db.Write(ctx, "delete workflow", func(t *db.Tx) error {
 		var w pleat.Workflow

@@ -87,7 +87,7 @@ func (s *Store) ReplaceArtifacts(ctx context.Context, a ArtifactStore) error {
 var ErrOtherSecrets = errors.New("the database was used with another secret key")
 
 // AgreeOnSecrets records the fingerprints of a node's secret keys, of which one must be among those of the node that
-// started last. Keys can so be replaced one node after the other. ErrOtherSecrets: none is, and nothing was changed.
+// started last. Keys can so be replaced one node after the other. [ErrOtherSecrets]: none is, and nothing was changed.
 func (s *Store) AgreeOnSecrets(ctx context.Context, fingerprints []string) error {
 	other := false
 	err := s.db.Write(ctx, "agree on secrets", func(t *db.Tx) error {

@@ -281,8 +281,8 @@ func (s *Store) Keys(ctx context.Context, by Reach) ([]Key, error) {
 }
 
 // RevokeKey revokes a key of by.User, ends its sessions, and records it. The key is refused from the next request on;
-// streams that it opened get news on KeyTopic. Revoking twice is no error and is recorded once. A by.Key that is bound
-// to a project revokes only keys that are, too. CodeNotFound: the key does not exist or is out of reach.
+// streams that it opened get news on [KeyTopic]. Revoking twice is no error and is recorded once. A by.Key that is
+// bound to a project revokes only keys that are, too. CodeNotFound: the key does not exist or is out of reach.
 func (s *Store) RevokeKey(ctx context.Context, by Actor, key pleat.KeyID) error {
 	return s.db.Write(ctx, "revoke key", func(t *db.Tx) error { return s.revokeKey(t, by, by.User, key) })
 }

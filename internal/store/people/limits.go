@@ -74,7 +74,7 @@ func lockAccount(t *db.Tx, user pleat.UserID) error {
 }
 
 // GrowLibrary refuses to add entries and bytes to a project's library if it would then hold more than it may. The
-// caller holds LockProject. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
+// caller holds [LockProject]. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
 func (s *Store) GrowLibrary(t *db.Tx, owner pleat.ProjectID, add LibraryUse, what string) error {
 	limits := s.limits
 	if limits.LibraryItems == 0 && limits.LibraryBytes == 0 {

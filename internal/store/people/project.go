@@ -147,8 +147,8 @@ func LockProjectOf(t *db.Tx, by Actor, needs pleat.Role) (p Project, operator bo
 	return p, false, NeedRole(t, by.Reach, needs)
 }
 
-// Project reads the project of a reach with the caller's role. An operator may read every project. pleat.ErrNoProject:
-// there is none, or the caller has no role in it.
+// Project reads the project of a reach with the caller's role. An operator may read every project.
+// [pleat.ErrNoProject]: there is none, or the caller has no role in it.
 func (s *Store) Project(ctx context.Context, by Reach, operator bool) (Membership, error) {
 	var m Membership
 	n := 0

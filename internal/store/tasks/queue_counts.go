@@ -72,9 +72,9 @@ const (
 		FROM (SELECT created_at FROM task WHERE state = 'queued' AND kind = 'deliver' LIMIT $1) AS counted`
 )
 
-// FilledQueues is a query of the queues that have queued tasks, and FilledQueuesOnce names them as QueueCounts does. It
-// steps from queue to queue through an index, and over those of all endpoints at once: their ids are hexadecimal, so
-// that no queue of one is behind the letter g.
+// FilledQueues is a query of the queues that have queued tasks, and FilledQueuesOnce names them as [Store.QueueCounts]
+// does. It steps from queue to queue through an index, and over those of all endpoints at once: their ids are
+// hexadecimal, so that no queue of one is behind the letter g.
 const (
 	FilledQueues = `
 		WITH RECURSIVE filled (queue) AS (
