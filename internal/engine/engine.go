@@ -27,7 +27,7 @@ type Engine interface {
 	Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output
 }
 
-// Pooled is an Engine whose jobs run in a Pool, which it may share with other engines.
+// Pooled is an [Engine] whose jobs run in a Pool, which it may share with other engines.
 type Pooled interface {
 	Engine
 	Pool() Pool
@@ -48,14 +48,14 @@ type Pool interface {
 	Unreserve(task pleat.TaskID)
 }
 
-// Fingerprinter is an Engine whose program or weights can change while the model's version stays the same.
+// Fingerprinter is an [Engine] whose program or weights can change while the model's version stays the same.
 type Fingerprinter interface {
 	Engine
 	// Fingerprint returns a text that differs between such states.
 	Fingerprint() string
 }
 
-// Registry maps models to the engines that run them. The zero value runs nothing; make one with New.
+// Registry maps models to the engines that run them. The zero value runs nothing; make one with [New].
 type Registry struct {
 	models  []pleat.Model
 	engines map[string]Engine // by queue

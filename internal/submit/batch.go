@@ -64,7 +64,7 @@ func (m *BatchSum) Proteins() []string {
 	return out
 }
 
-// Batch checks a batch, all of its rows and the files that they name. An error with CodeInvalid is pleat.Errors with
+// Batch checks a batch, all of its rows and the files that they name. An error with CodeInvalid is [pleat.Errors] with
 // the first faults. If those are faults of rows, it also returns the batch, with the sum of the valid rows that were
 // checked; nil if the rows were not checked.
 func (r *Resolver) Batch(ctx context.Context, by Caller, q BatchRequest) (*NewBatch, error) {

@@ -32,7 +32,8 @@ func (c Caller) CheckReads(what string) error {
 	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s too", what, pleat.ScopeRead)
 }
 
-// CheckReadsSources is CheckReads for work on the sources of a workflow. Those that are not stored need no scope.
+// CheckReadsSources is [Caller.CheckReads] for work on the sources of a workflow. Those that are not stored need no
+// scope.
 func (c Caller) CheckReadsSources(p *flow.Plan) error {
 	ownSpec := p.Design != nil && p.Design.Task == nil
 	if !ownSpec && !slices.ContainsFunc(p.Sources(), flow.StructureSource.Stored) {

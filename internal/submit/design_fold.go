@@ -16,8 +16,8 @@ import (
 	"pleat/internal/words"
 )
 
-// MaxDirectBytes bounds a structure that is read at once, while a request waits or a run ends, and DirectLimits are all
-// bounds of it.
+// MaxDirectBytes bounds a structure that is read at once, while a request waits or a run ends, and [DirectLimits] are
+// all bounds of it.
 const MaxDirectBytes = 16 << 20
 
 var DirectLimits = structure.Limits{Bytes: MaxDirectBytes, Atoms: 200_000, Residues: 100_000, Chains: 1000}
@@ -144,7 +144,7 @@ func (c *ChosenDesigns) Notes(model string) []string {
 }
 
 // FoldDesigns returns the jobs that fold designs, which are named after the workflow if name is empty. The caller adds
-// By, Key and Digest. An error is like that of Fold, or has CodeConflict if the file of a design is missing.
+// By, Key and Digest. An error is like that of [Resolver.Fold], or has CodeConflict if the file of a design is missing.
 func (r *Resolver) FoldDesigns(
 	ctx context.Context, by Caller, c *ChosenDesigns, name string, p pleat.Params,
 ) (runs.DesignFolds, error) {

@@ -72,7 +72,7 @@ type Readable struct {
 }
 
 // Audience decides as whom the caller reads something. An object that the caller may not read is not found; a caller
-// without a credential gets pleat.ErrUnauthorized instead.
+// without a credential gets [pleat.ErrUnauthorized] instead.
 func (c *Call) Audience(ctx context.Context, what Readable) (wire.Audience, error) {
 	var caller people.Principal
 	role := pleat.NoRole
@@ -132,7 +132,7 @@ func (c *Call) Actor() people.Actor {
 	return people.Actor{Reach: people.Reach{User: c.Who.User}, Key: c.Who.Key, Address: c.Address()}
 }
 
-// ActorInReach is Actor for a verb that finds the project itself, within the reach of the caller.
+// ActorInReach is [Call.Actor] for a verb that finds the project itself, within the reach of the caller.
 func (c *Call) ActorInReach() people.Actor {
 	by := c.Actor()
 	by.Reach = c.Reach()
@@ -150,8 +150,8 @@ type VisibleJob struct {
 // Ended reports whether the run that the request asks for has ended. A job is run again only after its latest run.
 func (j *VisibleJob) Ended() bool { return j.Earlier != "" || j.State.Terminal() }
 
-// ReadableRun is ReadableJob with the run that the query jobRunId names; absent: the latest. To others, a public job
-// shows its latest run alone.
+// ReadableRun is [Call.ReadableJob] with the run that the query jobRunId names; absent: the latest. To others, a public
+// job shows its latest run alone.
 func (c *Call) ReadableRun(ctx context.Context) (VisibleJob, error) {
 	head, err := c.ReadableJob(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *Call) ReadableRun(ctx context.Context) (VisibleJob, error) {
 }
 
 // ReadableJob reads the head of the job in the path and checks that the caller may read it. A job that the caller may
-// not read is not found; a caller without a credential gets pleat.ErrUnauthorized instead.
+// not read is not found; a caller without a credential gets [pleat.ErrUnauthorized] instead.
 func (c *Call) ReadableJob(ctx context.Context) (VisibleJob, error) {
 	id, err := c.UUID("id", pleat.ErrJobNotFound)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *Call) ReadableJob(ctx context.Context) (VisibleJob, error) {
 	return c.ReadableJobByID(ctx, pleat.JobID(id))
 }
 
-// ReadableJobByID is ReadableJob for a job that the path does not name.
+// ReadableJobByID is [Call.ReadableJob] for a job that the path does not name.
 func (c *Call) ReadableJobByID(ctx context.Context, id pleat.JobID) (VisibleJob, error) {
 	h, err := c.core.stores.runs.Head(ctx, id, c.Cred.Credential)
 	switch {

@@ -30,7 +30,7 @@ func (c *Call) RequiredBody(limit int64) (body []byte, done func(), err error) {
 	return c.RequiredBodyOf(limit, &c.core.bodies)
 }
 
-// RequiredBodyOf is RequiredBody with the bytes that such bodies may hold together.
+// RequiredBodyOf is [Call.RequiredBody] with the bytes that such bodies may hold together.
 func (c *Call) RequiredBodyOf(limit int64, held *fair.Bytes) (body []byte, done func(), err error) {
 	if c.R.ContentLength == 0 {
 		return nil, func() {}, errEmptyBody

@@ -23,7 +23,7 @@ type Endpoint struct {
 	serve       Handler
 }
 
-// Handler handles a request and writes the response itself. Handlers return errors with a pleat.Code; fail turns them
+// Handler handles a request and writes the response itself. Handlers return errors with a [pleat.Code]; fail turns them
 // into responses.
 type Handler func(ctx context.Context, c *Call) error
 
@@ -47,14 +47,14 @@ func NoBody[Out any](fn Getter[Out]) Endpoint {
 // Limit bounds the bytes of a request body.
 type Limit func(*Core) int64
 
-// Large is for bodies with sequences, questions or files of other programs, Small for all others.
+// Large is for bodies with sequences, questions or files of other programs, [Small] for all others.
 func Large(k *Core) int64 { return k.cfg.MaxBody }
 
 // Small is 64 KiB.
 func Small(*Core) int64 { return 64 << 10 }
 
 // JSONBody makes an endpoint of a handler whose JSON body has at most the bytes that limit allows. The body is decoded
-// strictly (api.Decode). 400: it is empty or not valid; 413: it is too large; 415: it is not labelled as JSON.
+// strictly ([api.Decode]). 400: it is empty or not valid; 413: it is too large; 415: it is not labelled as JSON.
 func JSONBody[In, Out any](limit Limit, fn Poster[In, Out]) Endpoint {
 	return Endpoint{
 		request:  openapi.JSONRequest[In](),
@@ -70,8 +70,8 @@ func JSONBody[In, Out any](limit Limit, fn Poster[In, Out]) Endpoint {
 	}
 }
 
-// FaultyBody is JSONBody for a function that gets the faults of a body of the wrong form too: unknown fields and wrong
-// types. 400: the body is empty or not JSON.
+// FaultyBody is [JSONBody] for a function that gets the faults of a body of the wrong form too: unknown fields and
+// wrong types. 400: the body is empty or not JSON.
 func FaultyBody[In, Out any](
 	limit Limit, fn func(ctx context.Context, c *Call, in *In, faults []api.FieldError) (Out, error),
 ) Endpoint {
@@ -99,7 +99,7 @@ func FaultyBody[In, Out any](
 	return e
 }
 
-// OptionalBody is JSONBody for a body that may be absent; In is zero then.
+// OptionalBody is [JSONBody] for a body that may be absent; In is zero then.
 func OptionalBody[In, Out any](limit Limit, fn Poster[In, Out]) Endpoint {
 	e := JSONBody(limit, fn)
 	e.optional = true

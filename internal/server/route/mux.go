@@ -36,7 +36,7 @@ func (k *Core) Mux(routes []Route) *http.ServeMux {
 // which neither is more specific than the other.
 const SharedPattern = "GET /v1/workflows/{first}/{second}"
 
-// FixedWord identifies a route of SharedPattern: the one segment that is fixed. The other segment is the id. The zero
+// FixedWord identifies a route of [SharedPattern]: the one segment that is fixed. The other segment is the id. The zero
 // value is that of a route that the mux serves under its own pattern.
 type FixedWord struct{ First, Second string }
 

@@ -31,7 +31,7 @@ func (c *Call) RefusedByQuota(ctx context.Context, err error, of func(people.Usa
 	return err
 }
 
-// RefusedByJobQuota is RefusedByQuota for the quota of jobs, which it shows in the headers, too.
+// RefusedByJobQuota is [Call.RefusedByQuota] for the quota of jobs, which it shows in the headers, too.
 func (c *Call) RefusedByJobQuota(ctx context.Context, err error) error {
 	return c.RefusedByQuota(ctx, err, func(u people.Usages) people.Usage {
 		c.ShowQuota(u.Jobs)

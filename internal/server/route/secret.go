@@ -8,7 +8,7 @@ import (
 )
 
 // CheckSecret compares a secret that a request carries with the one in the configuration. 401: it is wrong, or the
-// configuration has none; 429: see CheckGuess.
+// configuration has none; 429: see [Call.CheckGuess].
 func (c *Call) CheckSecret(got, want string) error {
 	return c.CheckGuess(func() (bool, error) { return want != "" && seal.Equal(got, want), nil })
 }

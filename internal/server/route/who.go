@@ -30,7 +30,8 @@ var credentials = map[access]openapi.Access{
 	user:   openapi.CredentialRequired,
 }
 
-// Who says who may call a route. Open, Anyone, AnyBearer, Reader, User and Operator make one; the zero Who is Open.
+// Who says who may call a route. Open, [Anyone], [AnyBearer], [Reader], [User] and [Operator] make one; the zero Who is
+// [Open].
 type Who struct {
 	access   access
 	scope    pleat.Scope // that the key needs; empty: none
@@ -48,10 +49,10 @@ func Open() Who { return Who{} }
 // Anyone is for routes that need no credential, and refuse one that is not valid.
 func Anyone() Who { return Who{access: anyone} }
 
-// AnyBearer is Anyone where a bearer token alone is a credential: neither a session nor another header counts.
+// AnyBearer is [Anyone] where a bearer token alone is a credential: neither a session nor another header counts.
 func AnyBearer() Who { return Who{access: anyone, bearer: true} }
 
-// Reader is for routes of one job, workflow or batch. Its handler decides with Call.Audience or Call.ReadableJob.
+// Reader is for routes of one job, workflow or batch. Its handler decides with [Call.Audience] or [Call.ReadableJob].
 func Reader() Who { return Who{access: reader, scope: pleat.ScopeRead} }
 
 // User is for users whose key has a scope and who have the role that the scope asks for in the project of the request.
