@@ -2,7 +2,7 @@ package pleat
 
 import "testing"
 
-// What letters of other alphabets stand for is said; anything else is none of this one.
+// The message names the meaning of letters of other alphabets; anything else is none of this one.
 func TestNotALetter(t *testing.T) {
 	for _, c := range []struct {
 		kind EntityKind

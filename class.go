@@ -17,7 +17,7 @@ type Class struct {
 	Models     []Model    `json:"models"`  // of the engines; Room is what a worker of the class has
 	Alignments Alignments `json:"alignments"`
 
-	// What one worker has, in bytes, GPUs and cores; 0: unknown. Walltime is how long it may live; 0: for ever.
+	// The resources of one worker, in bytes, GPUs and cores; 0: unknown. Walltime is how long it may live; 0: for ever.
 	DeviceMemory int64         `json:"device_memory"`
 	Devices      int           `json:"devices"`
 	Memory       int64         `json:"memory"`
@@ -40,7 +40,7 @@ type Class struct {
 // Alignments says whether the workers of a class make MSA searches.
 type Alignments string
 
-// What the workers of a class do with MSA searches.
+// The MSA searches of the workers of a class.
 const (
 	AlignmentsAlso  Alignments = "also"  // they search and fold
 	AlignmentsNever Alignments = "never" // they fold only; another class searches
@@ -76,7 +76,7 @@ func (c *Class) Queues() []string {
 func (c *Class) Serves(queue string) bool { return slices.Contains(c.Queues(), queue) }
 
 // Fits reports whether a worker of the class has the memory, in bytes, and lives long enough for a task that its queue
-// holds. What is unknown, 0, fits.
+// holds. An unknown size, 0, fits.
 func (c *Class) Fits(queue string, memory int64, expected time.Duration) bool {
 	i := slices.IndexFunc(c.Models, func(m Model) bool { return Queue(m.Kind, m.Name) == queue })
 	if i >= 0 && c.Models[i].Room > 0 && memory > c.Models[i].Room {
@@ -120,8 +120,8 @@ type Load struct {
 }
 
 // Wanted is how many workers a class needs for a load: those that are busy, and as many more as are needed to begin
-// every queued task within TargetWait, at most one a task. What busy workers can do within that time counts, so that
-// many short tasks go to a worker that has their model loaded before a second one is asked for.
+// every queued task within TargetWait, at most one a task. The work that busy workers can do within that time counts,
+// so that many short tasks go to a worker that has their model loaded before a second one is asked for.
 func (c *Class) Wanted(l Load) int {
 	spare := time.Duration(0)
 	for _, left := range l.Running {

@@ -15,8 +15,8 @@ const (
 // SequenceOnly is the protocol of designs that keep a backbone and give some of its residues other amino acids.
 const SequenceOnly = "sequence_only"
 
-// DesignParams are the parameters of a design in their spelling on the wire. What is not given is nil or empty, and
-// left to the protocol.
+// DesignParams are the parameters of a design in their spelling on the wire. A field that is not set is nil or empty,
+// and the protocol decides it.
 type DesignParams struct {
 	Protocol         string   `json:"protocolName"`
 	Designs          int      `json:"numDesigns"` // 1 to MaxDesigns

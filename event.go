@@ -185,7 +185,7 @@ type Subscription struct {
 	Alias       string          // as the caller spelled the destination: qna, evolla, md, openmm, custom_http
 	TargetType  string          // qna_v1, evolla_v1, md, calvados_openmm_v1, custom_http
 	Settings    json.RawMessage // the destination's object, without secrets
-	// Of a custom_http destination one of these is set until it is stored, then Endpoint.
+	// For a custom_http destination one of these is set until it is stored, then Endpoint.
 	Endpoint EndpointID
 	Custom   *CustomTarget // the endpoint to create for this run alone
 	Default  bool          // the default endpoint of the owner, if it is enabled by default

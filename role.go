@@ -33,8 +33,8 @@ func ParseRole(field, name string) (Role, error) {
 	return Viewer + Role(at), nil
 }
 
-// Role is the least role that a use of a kind needs. What a key of that scope may do is otherwise all the same in a
-// project: its members make, change and delete each other's work.
+// Role is the least role that a use of a kind needs. A key of that scope may otherwise do the same as any other in a
+// project: its members create, change and delete each other's work.
 func (x Scope) Role() Role {
 	if x == ScopeRead {
 		return Viewer

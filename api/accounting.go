@@ -19,12 +19,12 @@ type Spent struct {
 	Bytes    int64    `json:"bytes" doc:"Size of the files of runs when they ended."`
 }
 
-// SpentRow is one sum of what runs have spent. What it is not told apart by is null.
+// SpentRow is one sum of what runs have spent. A field by which the sums are not split is null.
 type SpentRow struct {
 	Day         *string `json:"day" doc:"UTC, on which the attempts and runs have ended." format:"date"`
 	ProjectID   *string `json:"projectId" format:"uuid"`
 	ProjectName *string `json:"projectName"`
-	UserID      *string `json:"userId" doc:"Who created the runs." format:"uuid"`
+	UserID      *string `json:"userId" doc:"The user who created the runs." format:"uuid"`
 	UserName    *string `json:"userName"`
 	Model       *string `json:"model"`
 	Spent
@@ -56,8 +56,8 @@ type BudgetUse struct {
 	Budget
 	UsedGPU     float64 `json:"usedGpuSeconds"`
 	UsedCPU     float64 `json:"usedCpuSeconds"`
-	ExpectedGPU float64 `json:"expectedGpuSeconds" doc:"What waits and runs is expected to take, as far as that is known."`
-	ExpectedCPU float64 `json:"expectedCpuSeconds" doc:"What waits and runs is expected to take, as far as that is known."`
+	ExpectedGPU float64 `json:"expectedGpuSeconds" doc:"The time that waiting and running work is expected to take, as far as it is known."`
+	ExpectedCPU float64 `json:"expectedCpuSeconds" doc:"The time that waiting and running work is expected to take, as far as it is known."`
 	ResetAt     Time    `json:"resetAt" doc:"When the next month begins."`
 }
 

@@ -12,7 +12,7 @@ type CreateAlignment struct {
 	Name      string            `json:"name,omitempty" doc:"Name of the alignment; absent: what is aligned." maxLength:"255"`
 	Sequences []json.RawMessage `json:"sequences" doc:"The proteins: each a string of letters, or an item with a proteinChain as in POST /v1/jobs. At most 20,000 letters together." minItems:"1" maxItems:"32"`
 	Pairing   string            `json:"pairing,omitempty" doc:"How rows of several proteins are paired by their organism: greedy pairs whichever proteins an organism has, complete takes only organisms that have all, none pairs nothing. Absent: as the operator has set it." enum:"Pairing"`
-	Webhooks  json.RawMessage   `json:"webhooks,omitempty" doc:"Who is told of its end: custom_http, an object with enabled and its settings."`
+	Webhooks  json.RawMessage   `json:"webhooks,omitempty" doc:"Notification of its end: custom_http, an object with enabled and its settings."`
 	ProjectID string            `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }
 
@@ -30,7 +30,7 @@ type Alignment struct {
 	UpdatedAt Time             `json:"updatedAt"`
 }
 
-// AlignedProtein is a protein of an alignment. What the search finds is null until the alignment is COMPLETED.
+// AlignedProtein is a protein of an alignment. The results of the search are null until the alignment is COMPLETED.
 type AlignedProtein struct {
 	Chain       string  `json:"chain" doc:"The name of the protein in the names of files."`
 	Sequence    string  `json:"sequence"`

@@ -61,7 +61,7 @@ func (t *Time) UnmarshalText(b []byte) error {
 // Error is an error response. Every response that is not a success has Message and nothing else; requests that accept
 // application/problem+json get a [Problem] instead.
 type Error struct {
-	Message string `json:"message" doc:"What is wrong, and what would be right: one sentence." example:"Unauthorized"`
+	Message string `json:"message" doc:"The fault, and what would be right: one sentence." example:"Unauthorized"`
 
 	// Status is the HTTP status. RetryAfter is how long to wait before the next try; 0: the service does not say.
 	// Faults lists every fault of an invalid request. The [Client] sets these; they are not in the body.

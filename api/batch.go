@@ -67,7 +67,7 @@ type BatchLigand struct {
 type MutationScan struct {
 	From     int    `json:"from" doc:"First residue, counted from 1." minimum:"1"`
 	To       int    `json:"to" doc:"Last residue." minimum:"1"`
-	Residues string `json:"residues,omitempty" doc:"What each residue is replaced by, in one-letter codes; absent: the 20 amino acids." maxLength:"26" example:"ADE"`
+	Residues string `json:"residues,omitempty" doc:"The replacements of each residue, in one-letter codes; absent: the 20 amino acids." maxLength:"26" example:"ADE"`
 }
 
 // CreatedBatch is the response to POST /v1/batches.
@@ -75,7 +75,7 @@ type CreatedBatch struct {
 	BatchID string   `json:"batchId" format:"uuid"`
 	Rows    int      `json:"rows" doc:"Rows as given."`
 	Jobs    int      `json:"jobs" doc:"Different rows: equal ones are computed once."`
-	Notes   []string `json:"notes" doc:"What of content was dropped, changed or guessed, with its position in the text."`
+	Notes   []string `json:"notes" doc:"The parts of content that were dropped, changed or guessed, with their positions in the text."`
 }
 
 // Batch is a batch with the states of its rows.
@@ -99,7 +99,7 @@ type Batch struct {
 
 // ScoreColumn describes a column of the table of a batch.
 type ScoreColumn struct {
-	Name           string `json:"name" doc:"Of the score; after a dot the chains, if it is not one of the whole structure." example:"ipsae.A-B"`
+	Name           string `json:"name" doc:"Name of the score; after a dot the chains, if it is not one of the whole structure." example:"ipsae.A-B"`
 	Unit           string `json:"unit" example:"0 to 1"`
 	HigherIsBetter bool   `json:"higherIsBetter"`
 }
@@ -185,7 +185,7 @@ type BatchValidation struct {
 	AlignmentsAtHand int          `json:"alignmentsAtHand" doc:"Those of them whose alignment an earlier search has found."`
 	Seconds          float64      `json:"expectedSeconds" doc:"Expected core-seconds of all jobs, without waiting and without alignments."`
 	QuotaRemaining   int          `json:"quotaRemaining" doc:"Rows that the caller may still create today."`
-	Notes            []string     `json:"notes" doc:"What of content was dropped, changed or guessed, with its position in the text."`
+	Notes            []string     `json:"notes" doc:"The parts of content that were dropped, changed or guessed, with their positions in the text."`
 }
 
 // RerunBatch is the body of POST /v1/batches/{id}/rerun ([Client.RerunBatch]).

@@ -210,7 +210,7 @@ func (c *Client) RevokeKey(ctx context.Context, key string) (RevokedKey, error) 
 	return do[RevokedKey](ctx, c, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(key)})
 }
 
-// GzipSuffix ends the entity tag of a file that is sent with gzip. What comes before it is the SHA-256 of the file.
+// GzipSuffix ends the entity tag of a file that is sent with gzip. The text before it is the SHA-256 of the file.
 const GzipSuffix = "-gzip"
 
 // Download writes an artifact to w and checks its length and its SHA-256, which the response states if the artifact

@@ -2,7 +2,7 @@ package api
 
 // CreateComparison is the body of POST /v1/compare ([Client.CreateComparison]).
 type CreateComparison struct {
-	Of        []string `json:"of" doc:"What to compare: job:ID, job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. SAMPLE is the number of a sample, or the name of a structure among the files of the job." minItems:"2" maxItems:"20" example:"[\"job:019a8f6e-4c1e-7d9e-8a54-1c0a3f2b9d10\",\"pdb:1UBQ\"]"`
+	Of        []string `json:"of" doc:"The structures to compare: job:ID, job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. SAMPLE is the number of a sample, or the name of a structure among the files of the job." minItems:"2" maxItems:"20" example:"[\"job:019a8f6e-4c1e-7d9e-8a54-1c0a3f2b9d10\",\"pdb:1UBQ\"]"`
 	Reference *int     `json:"reference,omitempty" doc:"Which of them is the reference, counted from 1; absent: none." minimum:"1" maximum:"20"`
 	Name      string   `json:"name,omitempty" doc:"Name of the workflow; absent: the service makes one." maxLength:"255"`
 	IsPublic  bool     `json:"isPublic,omitempty" doc:"Whether anyone may read the comparison, without the ids and names of what it compares; absent: false."`
@@ -24,13 +24,13 @@ type Comparison struct {
 type ComparedStructure struct {
 	Of            string          `json:"of" doc:"As it was given. To others than the owner of a workflow: its kind alone."`
 	Kind          string          `json:"kind" enum:"ComparedKind"`
-	Name          string          `json:"name" doc:"Of the job, the file or the entry."`
+	Name          string          `json:"name" doc:"Name of the job, the file or the entry."`
 	File          *string         `json:"file" doc:"The file that was read, among the artifacts of the job's run or the files of the library item; null: it is not stored."`
 	JobID         *string         `json:"jobId" format:"uuid"`
 	JobRunID      *string         `json:"jobRunId" format:"uuid"`
 	LibraryItemID *string         `json:"libraryItemId" format:"uuid"`
 	ModelName     *string         `json:"modelName" doc:"The model that predicted it; null: not known."`
-	Residues      int             `json:"residues" doc:"Of polymers, with coordinates."`
+	Residues      int             `json:"residues" doc:"Residues of polymers, with coordinates."`
 	Chains        []ComparedChain `json:"chains" doc:"Its polymers."`
 	Transform     *Transform      `json:"transform" doc:"Moves the coordinates of the file onto superposedOn; null: it cannot be superposed."`
 }
@@ -55,7 +55,7 @@ type ComparedPair struct {
 	Chains           []MatchedChains   `json:"chains" doc:"Which chain of a corresponds to which of b."`
 	AlignedResidues  int               `json:"alignedResidues" doc:"Residues of a that have a counterpart in b; both have CA, or C1' in a nucleic acid."`
 	SequenceIdentity *float64          `json:"sequenceIdentity" doc:"The part of the aligned residues that are the same, 0 to 1."`
-	RMSD             *float64          `json:"rmsd" doc:"Of CA (C1' in nucleic acids) of the aligned residues after superposition, in Å."`
+	RMSD             *float64          `json:"rmsd" doc:"RMSD of CA (C1' in nucleic acids) of the aligned residues after superposition, in Å."`
 	TMScoreA         *float64          `json:"tmScoreA" doc:"TM-score normalised by the residues of a, 0 to 1."`
 	TMScoreB         *float64          `json:"tmScoreB" doc:"TM-score normalised by the residues of b, 0 to 1."`
 	LDDTCA           *float64          `json:"lddtCA" doc:"lDDT of b with a as the reference, of CA (C1') alone, 0 to 1."`
@@ -76,7 +76,7 @@ type MatchedChains struct {
 
 // InterfaceScore is the DockQ of an interface of two chains of the reference.
 type InterfaceScore struct {
-	Chains [2]string `json:"chains" doc:"Of the reference."`
+	Chains [2]string `json:"chains" doc:"Chains of the reference."`
 	Model  []string  `json:"model" doc:"The chains of b that correspond to them; empty: not both have one."`
 	DockQ  *float64  `json:"dockq" doc:"0 to 1."`
 	FNat   *float64  `json:"fnat" doc:"The part of the contacts of the reference that b has, 0 to 1."`

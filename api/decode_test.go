@@ -187,7 +187,7 @@ func TestDecodeAtTheLimit(t *testing.T) {
 	}
 }
 
-// What Decode takes, encoding/json takes, and reads alike; what encoding/json refuses, Decode refuses.
+// Input that Decode takes, encoding/json takes and reads alike; input that encoding/json refuses, Decode refuses.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"name":"\ud83d\ude00","params":{"stepScale":-0.5E-3}}`))

@@ -69,7 +69,7 @@ type Polymer struct {
 	PropertyType  string         `json:"property_type,omitempty" doc:"A property to predict in addition to the structure."`
 	Cyclic        bool           `json:"cyclic,omitempty" doc:"Whether the two ends are bonded; absent: false."`
 	Modifications []Modification `json:"modifications,omitempty" doc:"Residues replaced by chemical components." maxItems:"20000"`
-	MSA           *FileRef       `json:"msa,omitempty" doc:"Of a protein: an alignment of one's own in A3M format, which begins with the sequence. Absent: one is searched for, if the model uses alignments."`
+	MSA           *FileRef       `json:"msa,omitempty" doc:"For a protein: an alignment of one's own in A3M format, which begins with the sequence. Absent: one is searched for, if the model uses alignments."`
 }
 
 // FileRef names a file of the caller's library.
@@ -234,7 +234,7 @@ type ImportJobs struct {
 type ImportedJobs struct {
 	Format string      `json:"format" enum:"ImportFormat"`
 	Jobs   []CreateJob `json:"jobs" doc:"Bodies for POST /v1/jobs, one per job of the file."`
-	Notes  []string    `json:"notes" doc:"What was dropped, changed or guessed, with its position in the file."`
+	Notes  []string    `json:"notes" doc:"The parts that were dropped, changed or guessed, with their positions in the file."`
 }
 
 // ExportedJob is the response of GET /v1/jobs/{id}/export with as=json: the file and what it does not say.
@@ -243,7 +243,7 @@ type ExportedJob struct {
 	FileName    string   `json:"fileName"`
 	ContentType string   `json:"contentType"`
 	Content     string   `json:"content" doc:"Text of the file."`
-	Notes       []string `json:"notes" doc:"What the format cannot express, with its position in the job."`
+	Notes       []string `json:"notes" doc:"The parts that the format cannot express, with their positions in the job."`
 }
 
 // SetPublic is the body of PATCH /v1/jobs/{id}/public ([Client.SetPublic]).
@@ -271,8 +271,8 @@ type Validation struct {
 	Seconds    float64         `json:"expectedSeconds" doc:"Expected core-seconds, without waiting and without alignments."`
 	Cached     *CachedRun      `json:"cached" doc:"The caller's newest completed run of the same request, if the request names its seed; null: there is none."`
 	Remaining  int             `json:"quotaRemaining" doc:"Jobs and runs that the caller may still create today."`
-	Confidence string          `json:"confidence" doc:"What the model's confidence scores mean."`
-	Notice     string          `json:"notice" doc:"What to know before you rely on the model."`
+	Confidence string          `json:"confidence" doc:"The meaning of the model's confidence scores."`
+	Notice     string          `json:"notice" doc:"Notice to read before you rely on the model."`
 	// A job for a paused model is accepted and waits.
 	Paused       bool    `json:"paused" doc:"Whether the operators have paused the model: the job would wait until they resume it."`
 	PausedReason *string `json:"pausedReason" doc:"Why; null: it is not paused, or without a reason."`

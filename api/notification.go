@@ -34,7 +34,7 @@ type NotifiedEvent struct {
 	Status     string         `json:"status" enum:"FinalStatus"`
 	SourceID   string         `json:"source_id" format:"uuid"`
 	OccurredAt string         `json:"occurred_at" format:"date-time"`
-	Payload    map[string]any `json:"payload" doc:"What an ingested event brought; {\"test\": true} for a test delivery."`
+	Payload    map[string]any `json:"payload" doc:"The payload of an ingested event; {\"test\": true} for a test delivery."`
 }
 
 // NotifiedFold is a fold that ended: the job, its run and the results, without sequences.

@@ -8,17 +8,17 @@ import (
 // Overview is the response of GET /v1/operator/overview: what an operator sees of the service at a moment. It says
 // nothing of the contents of jobs.
 type Overview struct {
-	Version       string       `json:"version" doc:"Of the server that answers."`
+	Version       string       `json:"version" doc:"Version of the server that answers."`
 	StartedAt     Time         `json:"startedAt" doc:"When that server began."`
 	Database      string       `json:"database" enum:"DatabaseKind"`
-	SchemaVersion int64        `json:"schemaVersion" doc:"Of the database."`
+	SchemaVersion int64        `json:"schemaVersion" doc:"Schema version of the database."`
 	At            Time         `json:"at" doc:"When it was counted, at most a second ago."`
 	Users         int          `json:"users" doc:"At most 10,000 are counted."`
 	Projects      int          `json:"projects" doc:"Those of several users; at most 10,000 are counted."`
 	Waiting       int          `json:"waiting" doc:"Tasks of models that wait."`
 	Models        []ModelQueue `json:"models" doc:"Every model with its queue, by name."`
 	SlowRuns      []SlowRun    `json:"slowRuns" doc:"The runs that take longest compared with what was expected, at most 20 of the 200 that were queued first."`
-	Disks         []DiskSpace  `json:"disks" doc:"Of the folders into which this server writes."`
+	Disks         []DiskSpace  `json:"disks" doc:"Disks of the folders into which this server writes."`
 }
 
 // ModelQueue is how many tasks of a model wait and run.

@@ -6,7 +6,7 @@ type Me struct {
 	Name       string        `json:"name" example:"ada"`
 	IsService  bool          `json:"isService" doc:"Whether the user is that of a program, which a project owns."`
 	IsOperator bool          `json:"isOperator" doc:"Whether the user may see and change what concerns the whole service."`
-	Scopes     []string      `json:"scopes" doc:"What the key may be used for: read, submit, manage."`
+	Scopes     []string      `json:"scopes" doc:"Permitted uses of the key: read, submit, manage."`
 	ProjectID  string        `json:"projectId" doc:"The project of a request that names none." format:"uuid"`
 	Projects   []ProjectRole `json:"projects" doc:"The projects in which the user has a role and that the key reaches; the user's own first."`
 }
@@ -39,7 +39,7 @@ type ChangeProject struct {
 	Name     *string       `json:"name,omitempty" doc:"Name of the project." minLength:"1" maxLength:"255"`
 	Quota    *int          `json:"quota,omitempty" doc:"Jobs per day; -1: the default of the service. Operators change it."`
 	KeepDays *int          `json:"keepResultsDays,omitempty" doc:"How many days results are kept; 0: until somebody deletes them; -1: as the service does." minimum:"-1" maximum:"36500"`
-	Budget   *BudgetChange `json:"budget,omitempty" doc:"What the project may spend in a month. Operators change it."`
+	Budget   *BudgetChange `json:"budget,omitempty" doc:"The most that the project may spend in a month. Operators change it."`
 }
 
 // DeletedProject is the response of DELETE /v1/projects/{id}.
@@ -148,8 +148,8 @@ type Joined struct {
 type CreateServiceUser struct {
 	Name      string   `json:"name" doc:"Name of the user." minLength:"1" maxLength:"255" example:"lab-a-pipeline"`
 	Role      string   `json:"role" doc:"Its role in the project." enum:"ServiceRole"`
-	Label     string   `json:"label,omitempty" doc:"What its key is for, as free text." maxLength:"255"`
-	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of the request."`
+	Label     string   `json:"label,omitempty" doc:"Purpose of its key, as free text." maxLength:"255"`
+	Scopes    []string `json:"scopes,omitempty" doc:"Some of read, submit and manage; absent: those of the key of the request."`
 	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When its key ends: a time or a date, its last day; absent: when the key of the request does."`
 }
 

@@ -48,7 +48,7 @@ type ResultSequence struct {
 	Prediction   *Prediction `json:"predictionPayload,omitempty" doc:"Present if each sequence is folded alone."`
 }
 
-// Prediction is what one structure scored and where its files are. What an engine does not give is null.
+// Prediction is what one structure scored and where its files are. A value that an engine does not give is null.
 type Prediction struct {
 	PredictionStatus string  `json:"predictionStatus" enum:"JobStatus"`
 	JobRunStatus     string  `json:"jobRunStatus" enum:"JobStatus"`

@@ -9,7 +9,7 @@ type JobRow struct {
 	Status     string   `json:"status" enum:"JobStatus"`
 	IsPublic   bool     `json:"isPublic"`
 	ModelName  string   `json:"modelName"`
-	Stage      string   `json:"stage" doc:"What the run is doing now; empty if it is not known."`
+	Stage      string   `json:"stage" doc:"The current stage of the run; empty if it is not known."`
 	Done       int      `json:"done"`
 	Total      int      `json:"total" doc:"0: not known."`
 	MeanPLLDT  *float64 `json:"meanPLLDT"`
@@ -66,7 +66,7 @@ type Run struct {
 	Method     string             `json:"method"`
 	Engine     string             `json:"engine" doc:"Name and version of the engine; empty until a worker has started the run."`
 	Seed       string             `json:"seed"`
-	MeanPLDDT  *float64           `json:"meanPLLDT" doc:"Of the first structure, like the two scores that follow; null before the run has completed, and if the model gives none."`
+	MeanPLDDT  *float64           `json:"meanPLLDT" doc:"Mean pLDDT of the first structure, like the two scores that follow; null before the run has completed, and if the model gives none."`
 	PTM        *float64           `json:"ptm_score"`
 	IPTM       *float64           `json:"iptm_score"`
 	Cached     bool               `json:"cached" doc:"Whether its results are those of an earlier run with the same input, parameters and seed."`
@@ -121,7 +121,7 @@ type ScoredChains struct {
 	PTM        *float64    `json:"ptm_score"`
 	IPTM       *float64    `json:"iptm_score"`
 	MaxPAE     *float64    `json:"max_pae_score"`
-	Confidence string      `json:"confidence" doc:"What the confidence scores mean."`
+	Confidence string      `json:"confidence" doc:"The meaning of the confidence scores."`
 	Pairs      []PairScore `json:"pairs" doc:"Scores of the interfaces between two chains."`
 	Affinity   *Affinity   `json:"affinity_result_raw_json,omitempty"`
 
@@ -152,7 +152,7 @@ type LinkedItem struct {
 	Type     string `json:"type"`
 	Status   string `json:"status"`
 	Name     string `json:"name"`
-	DesignID string `json:"designId,omitempty" doc:"Of a design that the job folds: which one."`
+	DesignID string `json:"designId,omitempty" doc:"For a job that folds a design: the id of the design."`
 }
 
 // JobLinks are the addresses of a job's other views.
@@ -180,10 +180,10 @@ type Event struct {
 	Seq      int64     `json:"seq"`
 	At       Time      `json:"at"`
 	Kind     string    `json:"kind" enum:"EventKind"`
-	JobID    string    `json:"jobId,omitempty" doc:"Of a job's run."`
-	JobRunID string    `json:"jobRunId,omitempty" doc:"Of a job's run."`
-	Workflow string    `json:"workflowId,omitempty" doc:"Of a workflow's task."`
-	Task     string    `json:"taskId,omitempty" doc:"Of a workflow's task."`
+	JobID    string    `json:"jobId,omitempty" doc:"For a job's run."`
+	JobRunID string    `json:"jobRunId,omitempty" doc:"For a job's run."`
+	Workflow string    `json:"workflowId,omitempty" doc:"For a workflow's task."`
+	Task     string    `json:"taskId,omitempty" doc:"For a workflow's task."`
 	State    string    `json:"state,omitempty"`
 	Stage    string    `json:"stage,omitempty"`
 	Done     int       `json:"done,omitempty"`
@@ -197,12 +197,12 @@ type Event struct {
 // its id.
 type Change struct {
 	Cursor   int64  `json:"cursor"`
-	JobID    string `json:"jobId,omitempty" doc:"Of a job." format:"uuid"`
-	JobRunID string `json:"jobRunId,omitempty" doc:"Of a job." format:"uuid"`
-	JobName  string `json:"jobName,omitempty" doc:"Of a job."`
-	Workflow string `json:"workflowId,omitempty" doc:"Of a workflow." format:"uuid"`
-	Task     string `json:"taskId,omitempty" doc:"Of a workflow." format:"uuid"`
-	Name     string `json:"name,omitempty" doc:"Of a workflow."`
+	JobID    string `json:"jobId,omitempty" doc:"For a job." format:"uuid"`
+	JobRunID string `json:"jobRunId,omitempty" doc:"For a job." format:"uuid"`
+	JobName  string `json:"jobName,omitempty" doc:"For a job."`
+	Workflow string `json:"workflowId,omitempty" doc:"For a workflow." format:"uuid"`
+	Task     string `json:"taskId,omitempty" doc:"For a workflow." format:"uuid"`
+	Name     string `json:"name,omitempty" doc:"For a workflow."`
 	Status   string `json:"status"`
 	Stage    string `json:"stage"`
 	Done     int    `json:"done"`
@@ -312,7 +312,7 @@ type Key struct {
 	ID         string   `json:"id" format:"uuid"`
 	Prefix     string   `json:"prefix" doc:"The first characters of the key, by which a user recognises it."`
 	Label      string   `json:"label"`
-	Scopes     []string `json:"scopes" doc:"What it may be used for: read, submit, manage."`
+	Scopes     []string `json:"scopes" doc:"Permitted uses: read, submit, manage."`
 	ProjectID  *string  `json:"projectId" doc:"The only project that it reaches; null: all of the user." format:"uuid"`
 	CreatedAt  Time     `json:"createdAt"`
 	LastUsedAt *Time    `json:"lastUsedAt"`
@@ -323,8 +323,8 @@ type Key struct {
 
 // CreateKey is the body of POST /v1/keys ([Client.CreateKey]).
 type CreateKey struct {
-	Label     string   `json:"label,omitempty" doc:"What the key is for, as free text." maxLength:"255"`
-	Scopes    []string `json:"scopes,omitempty" doc:"Of read, submit and manage; absent: those of the key of this request."`
+	Label     string   `json:"label,omitempty" doc:"Purpose of the key, as free text." maxLength:"255"`
+	Scopes    []string `json:"scopes,omitempty" doc:"Some of read, submit and manage; absent: those of the key of this request."`
 	ExpiresAt *string  `json:"expiresAt,omitempty" doc:"When it ends: a time such as 2027-01-31T00:00:00Z, or a date, its last day; absent: with the key of this request."`
 	ProjectID string   `json:"projectId,omitempty" doc:"The only project that it reaches; absent: that of the key of this request, or all." format:"uuid"`
 }
@@ -346,7 +346,7 @@ type AuditEntry struct {
 	ID        string  `json:"id" format:"uuid"`
 	At        Time    `json:"at"`
 	Action    string  `json:"action" example:"key.created"`
-	Subject   string  `json:"subject" doc:"What was changed: the first characters of a key, the origin of a webhook, or a name."`
+	Subject   string  `json:"subject" doc:"The object of the change: the first characters of a key, the origin of a webhook, or a name."`
 	Detail    string  `json:"detail"`
 	UserID    string  `json:"userId" format:"uuid"`
 	UserName  string  `json:"userName" doc:"Empty: an operator, on the database."`

@@ -144,7 +144,7 @@ type CreateEndpoint struct {
 	Events     []string `json:"events,omitempty" maxItems:"6" doc:"The events that it gets: fold_job, workflow or batch, a dot, and on_complete or on_failed; absent or empty: all."`
 }
 
-// ChangeEndpoint is the body of PATCH /v1/webhooks/endpoints/{id}. What is absent stays.
+// ChangeEndpoint is the body of PATCH /v1/webhooks/endpoints/{id}. An absent field keeps its value.
 type ChangeEndpoint struct {
 	Name       *string   `json:"name,omitempty" minLength:"1" maxLength:"60"`
 	TargetURL  *string   `json:"target_url,omitempty" maxLength:"2048" doc:"Another scheme, host or port needs token_value too, if a token is stored."`
@@ -188,7 +188,7 @@ type Delivery struct {
 	EventID         string  `json:"event_id" format:"uuid"`
 	SubscriptionID  *string `json:"subscription_id" doc:"Null for a test delivery, and for one to a named endpoint."`
 	EndpointID      *string `json:"endpoint_id" doc:"To which it goes; null for a follow-up."`
-	EndpointName    *string `json:"endpoint_name" doc:"Of a named endpoint; null for the default one, for that of a run, and for a follow-up."`
+	EndpointName    *string `json:"endpoint_name" doc:"Name of a named endpoint; null for the default one, for that of a run, and for a follow-up."`
 	Destination     string  `json:"destination" enum:"DestinationType"`
 	Status          string  `json:"status" enum:"DeliveryStatus"`
 	TriggeredTarget *string `json:"triggered_target_id" doc:"The workflow that this delivery started, if it is a follow-up."`

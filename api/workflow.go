@@ -37,13 +37,13 @@ type Workflow struct {
 	CreatedAt Time           `json:"created_at"`
 	UpdatedAt Time           `json:"updated_at"`
 	ExpiresAt *Time          `json:"expires_at" doc:"When the service may delete the workflow, at the earliest; null: never, or the task has not ended."`
-	Stage     string         `json:"stage" doc:"What the task is doing now; empty if it is not known."`
+	Stage     string         `json:"stage" doc:"The current stage of the task; empty if it is not known."`
 	Done      int            `json:"done"`
 	Total     int            `json:"total" doc:"0: not known."`
 	Waiting   *Waiting       `json:"waiting" doc:"Why the task waits; null if it does not wait."`
-	Workspace *string        `json:"library_item_workspace_id" format:"uuid" doc:"Of a design, the folder of its files in your library; null for other workflows and readers."`
-	Graph     *WorkflowGraph `json:"graph" doc:"Of a design, its nodes and edges; null for other workflows and readers."`
-	Folds     []DesignFold   `json:"folds,omitempty" doc:"Of a design, its folds by other models; absent if there are none."`
+	Workspace *string        `json:"library_item_workspace_id" format:"uuid" doc:"For a design, the folder of its files in your library; null for other workflows and readers."`
+	Graph     *WorkflowGraph `json:"graph" doc:"For a design, its nodes and edges; null for other workflows and readers."`
+	Folds     []DesignFold   `json:"folds,omitempty" doc:"For a design, its folds by other models; absent if there are none."`
 }
 
 // WorkflowGraph is the graph of a design.
@@ -88,7 +88,7 @@ type FoldedDesign struct {
 // FoldedDesigns is the response of POST /v1/workflows/design/{id}/fold.
 type FoldedDesigns struct {
 	Data  []FoldedDesign `json:"data"`
-	Notes []string       `json:"notes" doc:"What to know of the folds, such as that the model is kin of the one that ranked the designs."`
+	Notes []string       `json:"notes" doc:"Notes on the folds, such as that the model is kin of the one that ranked the designs."`
 }
 
 // DesignFold is a fold of a design, in the workflow that made the design.
@@ -109,7 +109,7 @@ type WorkflowTask struct {
 	ID     string            `json:"task_id" format:"uuid"`
 	Type   string            `json:"task_type" example:"inference_qna"`
 	Status string            `json:"status" enum:"TaskStatus"`
-	Parsed []json.RawMessage `json:"parsed_results" doc:"Of a design that is COMPLETED, the rows of its final set by final_rank; else empty."`
+	Parsed []json.RawMessage `json:"parsed_results" doc:"For a design that is COMPLETED, the rows of its final set by final_rank; else empty."`
 	Items  []OutputItem      `json:"output_library_items" doc:"Library items that the task created; empty until it is COMPLETED."`
 	Result json.RawMessage   `json:"result_raw_json" doc:"The result; null until the task is COMPLETED. The guide lists the fields of each type."`
 	Error  *string           `json:"error" doc:"Why there is no result; null if there is no failure."`

@@ -113,8 +113,8 @@ func same(path string, want []byte) bool {
 	return err == nil && bytes.Equal(have, want)
 }
 
-// replace writes the embedded files into a new folder and gives it the name dir. What has the name now is moved away
-// before, if it is wrong. If another process is faster, its folder stays.
+// replace writes the embedded files into a new folder and gives it the name dir. A folder that has the name now is
+// moved away before, if it is wrong. If another process is faster, its folder stays.
 func replace(parent, dir string, wrong bool) (err error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil { // not secret; another user may run the engine
 		return err

@@ -278,7 +278,7 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// What a killed process has written is removed once no process can be writing it any more.
+// A folder that a killed process has written is removed once no process can be writing it any more.
 func TestAbandonedFoldersAreRemoved(t *testing.T) {
 	parent := t.TempDir()
 	for name, age := range map[string]time.Duration{"old": 2 * abandonAfter, "young": abandonAfter / 2} {

@@ -1,7 +1,7 @@
 """Turns a notebook that was executed into Markdown, with its figures as files.
 
-Of an output that has several forms, the figure is taken before the table, and both before text. Scripts and styles of
-an output are left out: a page of the site has none of its own.
+If an output has several forms, the figure is taken before the table, and both before text. Scripts and styles of an
+output are left out: a page of the site has none of its own.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """Copies the pages that navigation.yml names into one folder, with links between them as the generator wants them.
 
 A page keeps its place below docs/. A link to a page leads to it, a link to any other file of the repository to a copy
-of that file as text. What a link names must exist. Where the text of a link is the name of the file, it becomes the
+of that file as text. The target of a link must exist. Where the text of a link is the name of the file, it becomes the
 title of the page.
 """
 

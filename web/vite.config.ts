@@ -57,7 +57,8 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             {
-              // What the first page needs is one file, also where later pages share parts of it: each file is a request.
+              // The code of the first page is one file, also where later pages share parts of it: each file is a
+              // request.
               name: 'index',
               test: new RegExp(`[\\\\/](?:src[\\\\/](?:${firstPage})|node_modules[\\\\/]@?preact[\\\\/])`),
             },

@@ -181,7 +181,7 @@ func (c *closers) close() error {
 	return errors.Join(errs...)
 }
 
-// startedEngine is the null engine, and reports when a run starts. What an engine does is not part of any figure.
+// startedEngine is the null engine, and reports when a run starts. No figure includes the work of an engine.
 type startedEngine struct {
 	builtin.Null
 	began func(pleat.RunID) // nil: nothing is reported

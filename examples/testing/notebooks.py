@@ -51,7 +51,7 @@ def figures(cell: NotebookNode) -> list[bytes]:
 
 
 def faults(notebook: NotebookNode) -> list[str]:
-    """What is wrong with a notebook that was executed."""
+    """The faults of a notebook that was executed."""
     out: list[str] = []
     cells = code_of(notebook)
     if [c.execution_count for c in cells] != list(range(1, len(cells) + 1)):
@@ -67,7 +67,7 @@ def faults(notebook: NotebookNode) -> list[str]:
 
 
 def private(text: str, secrets: list[str]) -> list[str]:
-    """What a stored notebook has that belongs to one machine or one person."""
+    """The parts of a stored notebook that belong to one machine or one person."""
     out = [f"it has {what}: {m.group()!r}" for what, pattern in PRIVATE.items() if (m := pattern.search(text))]
     return out + ["it has the API key" for s in secrets if s and s in text]
 

@@ -1,4 +1,4 @@
-"""What notebooks.py must find in a stored notebook."""
+"""The faults that notebooks.py must find in a stored notebook."""
 
 import base64
 import copy

@@ -57,7 +57,7 @@ func TestPageIsTrue(t *testing.T) {
 
 func topicsTable() string {
 	var b strings.Builder
-	b.WriteString("| Topic | What is answered |\n|---|---|\n")
+	b.WriteString("| Topic | Answer |\n|---|---|\n")
 	for _, in := range intents() {
 		fmt.Fprintf(&b, "| %s | %s |\n", in.Name, in.About)
 	}

@@ -125,7 +125,7 @@ func TestAnotherArtifactStore(t *testing.T) {
 	})
 }
 
-// Nodes that start at once with one store agree on it. Of nodes with different stores, those of one start.
+// Nodes that start at once with one store agree on it. If nodes have different stores, those of one start.
 func TestNodesAdoptAtOnce(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, database, one, two string) {

@@ -16,7 +16,7 @@ import (
 	"pleat/runners"
 )
 
-// Manifests returns the manifests of all runners: the embedded ones, and those of the folder of one's own. Of two with
+// Manifests returns the manifests of all runners: the embedded ones, and those of the folder of one's own. If two have
 // one name, the folder's counts if the setting runners names it, since somebody asked for it; a folder that was merely
 // found may be left from an older version, and only adds to the embedded ones. The keys are the names of the runners'
 // folders; a manifest that cannot be read has an entry in invalid. It writes no files: see UnpackRunner.

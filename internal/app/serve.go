@@ -45,7 +45,8 @@ type Options struct {
 // delivers webhooks in the same process, unless the configuration turns that off. It returns nil after an orderly end;
 // an error of one part ends the others and is returned.
 func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) error {
-	// First, so that a server that cannot listen changes nothing. Who connects waits until the server is ready.
+	// First, so that a server that cannot listen changes nothing. A client that connects waits until the server is
+	// ready.
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return listenError("--addr", c.Addr, err)

@@ -292,7 +292,7 @@ func TestRelocate(t *testing.T) {
 	}
 }
 
-// What a message quotes of the request stays as it is, whatever it looks like.
+// The text that a message quotes from the request stays as it is, whatever it looks like.
 func TestRelocateLeavesQuotations(t *testing.T) {
 	s := Spec{Kind: pleat.BatchList, Name: "n", Jobs: []Entry{entry("", protein("GYD", "A"))}}
 	for row := range s.Rows() {

@@ -27,8 +27,9 @@ type parquetTable struct {
 	rows    int
 }
 
-// NewParquet returns a writer of Apache Parquet. Texts are strings, row is an integer and scores are doubles. What a
-// row lacks is null. The metadata of the file has the unit of each score, and whether its higher values are better.
+// NewParquet returns a writer of Apache Parquet. Texts are strings, row is an integer and scores are doubles. A value
+// that a row lacks is null. The metadata of the file has the unit of each score, and whether its higher values are
+// better.
 func NewParquet(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
 	type described struct {
 		Name           string `json:"name"`

@@ -190,7 +190,7 @@ func (m *Monitor) Stat(ctx context.Context, key string) (info Info, err error) {
 	return info, err
 }
 
-// Presigner returns the store as a Presigner, if it is one. What is done with a presigned request is not watched.
+// Presigner returns the store as a Presigner, if it is one. The use of a presigned request is not watched.
 func (m *Monitor) Presigner() (Presigner, bool) {
 	p, ok := m.Store.(Presigner)
 	return p, ok

@@ -64,7 +64,7 @@ func TestMonitorOfAFullBucket(t *testing.T) {
 	}
 }
 
-// What the caller did wrong, or a source that cannot be read, says nothing about the store.
+// A mistake of the caller, or a source that cannot be read, says nothing about the store.
 func TestMonitorBlamesNoCaller(t *testing.T) {
 	t.Parallel()
 	m := NewMonitor(openDir(t), slog.New(slog.DiscardHandler))

@@ -14,7 +14,7 @@ import (
 // HTTP. Bucket implements it. Both methods return ErrInvalidKey for a key that CheckKey refuses.
 type Presigner interface {
 	// PresignPut returns a PUT that stores an object under key, as Put does: of this length and this hash, and nothing
-	// else. Whoever has it can repeat it until it expires, also after the object was deleted.
+	// else. Anybody who has it can repeat it until it expires, also after the object was deleted.
 	PresignPut(ctx context.Context, key string, o Upload) (Transfer, error)
 	// PresignGet returns a GET of the object under key. It does not check that there is one: the answer to a GET of an
 	// absent object has the status 404. Valid has the limits of Upload.Valid.

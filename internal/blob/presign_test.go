@@ -54,8 +54,8 @@ func send(t *testing.T, method string, transfer Transfer, body []byte) (status i
 	return response.StatusCode, string(text)
 }
 
-// What a presigned PUT stores is what Put stores, below the prefix of the bucket, and a presigned GET reads it until it
-// is deleted.
+// A presigned PUT stores the same as Put, below the prefix of the bucket, and a presigned GET reads it until it is
+// deleted.
 func TestPresigned(t *testing.T) {
 	t.Parallel()
 	b := openS3(t)
@@ -247,7 +247,7 @@ func TestPresignedWithRotatedCredentials(t *testing.T) {
 	}
 }
 
-// What no server would take is not signed.
+// A request that no server would take is not signed.
 func TestPresignRefuses(t *testing.T) {
 	t.Parallel()
 	b := openS3(t)

@@ -94,7 +94,7 @@ func TestBucketRemoved(t *testing.T) {
 	}
 }
 
-// What is damaged on its way to the server is refused, and the key keeps its earlier object.
+// An object that is damaged on its way to the server is refused, and the key keeps its earlier object.
 func TestDamagedUpload(t *testing.T) {
 	t.Parallel()
 	var damage atomic.Bool

@@ -10,7 +10,7 @@ import (
 	"pleat/internal/structure"
 )
 
-// Analysis holds what Measure computes from a trajectory. Slices over time have one value per frame; slices over
+// Analysis holds what [Measure] computes from a trajectory. Slices over time have one value per frame; slices over
 // sites (beads, or representative atoms of residues) have one value per site, in order.
 type Analysis struct {
 	TimesNs     []float64
@@ -39,7 +39,7 @@ type Subject struct {
 	Temp      float64         // K
 }
 
-// Analyse measures a trajectory of the system, see Measure.
+// Analyse measures a trajectory of the system, see [Measure].
 func Analyse(ctx context.Context, s *System, t *Trajectory) (*Analysis, error) {
 	v := &Subject{Masses: s.Masses(), FramePs: float64(s.params.Every()) * s.params.Step, Temp: s.params.Temp}
 	for i, b := range s.beads {
@@ -56,7 +56,7 @@ func Analyse(ctx context.Context, s *System, t *Trajectory) (*Analysis, error) {
 }
 
 // Measure analyses a trajectory. Superposition is least-squares over all sites with equal weight (see
-// structure.Superpose); the mean structure for RMSF and principal components is refined in two rounds of
+// [structure.Superpose]); the mean structure for RMSF and principal components is refined in two rounds of
 // superposition. It returns an error for a trajectory without frames, or with another number of atoms.
 func Measure(ctx context.Context, s *Subject, t *Trajectory) (*Analysis, error) {
 	if t.Frames() == 0 {

@@ -65,7 +65,7 @@ const (
 	maxStep     = 0.02   // ps
 )
 
-// Params are the parameters of a simulation. The zero value is invalid; start from Defaults.
+// Params are the parameters of a simulation. The zero value is invalid; start from [Defaults].
 type Params struct {
 	Preset   Preset
 	Residues Profile
@@ -95,8 +95,8 @@ func Defaults() Params {
 func (p *Params) Check() error { return p.Faults().Err() }
 
 // Faults returns what is wrong with the parameters, in the order of the fields; a valid set has none. The Field of each
-// fault is the field's name as the API spells it, and its message is one sentence that starts with that name. NewSystem
-// checks what depends on the molecule: the box, see CheckBox, and the size of the trajectory.
+// fault is the field's name as the API spells it, and its message is one sentence that starts with that name.
+// [NewSystem] checks what depends on the molecule: the box, see [Params.CheckBox], and the size of the trajectory.
 func (p *Params) Faults() pleat.Errors {
 	var all pleat.Errors
 	fail := func(field, format string, args ...any) {
@@ -182,7 +182,7 @@ func (p *Params) CheckBox(n int, span float64) error {
 		p.Box, n, math.Ceil(span))
 }
 
-// CheckTrajectory returns an error if the trajectory of n residues would have more than MaxBytes.
+// CheckTrajectory returns an error if the trajectory of n residues would have more than [MaxBytes].
 func (p *Params) CheckTrajectory(n int) error {
 	bytes := p.Frames() * frameBytes(n)
 	if bytes <= MaxBytes {

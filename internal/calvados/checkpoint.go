@@ -218,7 +218,7 @@ func packFile(t *tar.Writer, dir, name string, size int64) error {
 	return err
 }
 
-// Unpack extracts an archive of Pack into dir, for Run to continue. It returns an error for other names and for
+// Unpack extracts an archive of [Pack] into dir, for [Run] to continue. It returns an error for other names and for
 // files larger than a run can write.
 func Unpack(r io.Reader, dir string) error {
 	t := tar.NewReader(r)

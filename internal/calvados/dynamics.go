@@ -7,7 +7,7 @@ import (
 	"pleat"
 )
 
-// Dynamics is a system in motion. It is not safe for concurrent use; Close ends its threads.
+// Dynamics is a system in motion. It is not safe for concurrent use; [Dynamics.Close] ends its threads.
 //
 // The integrator is the middle scheme of Langevin dynamics in its leap-frog form: kick, half drift, friction and
 // noise, half drift (Zhang, Liu, Yan, Tuckerman and Liu, J. Phys. Chem. A 123, 6056 (2019)), which OpenMM calls

@@ -54,7 +54,7 @@ func ExtractFrame(w io.Writer, topology io.Reader, dcd io.ReaderAt, size int64, 
 
 // Extract writes, as PDB, the selected atoms of the frame nearest to req.TimeNs. top has the atoms in the
 // trajectory's order; it may be any structure with as many atoms in that order. It returns an error for a time
-// outside the trajectory (see Trajectory.Nearest), another number of atoms, and a selection of no atoms.
+// outside the trajectory (see [Trajectory.Nearest]), another number of atoms, and a selection of no atoms.
 func Extract(w io.Writer, top *structure.Structure, t *Trajectory, req FrameRequest) (Frame, error) {
 	if n := top.Atoms(); n != t.Atoms() {
 		return Frame{}, pleat.Invalidf("the topology has %d atoms and the trajectory %d; they do not belong together",

@@ -9,8 +9,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// Molecule is what is simulated: chains of residues and, for SingleGo, their positions and the confidence of the
-// prediction. FromSequence and FromStructure create one.
+// Molecule is what is simulated: chains of residues and, for [SingleGo], their positions and the confidence of the
+// prediction. [FromSequence] and [FromStructure] create one.
 type Molecule struct {
 	Chains []Chain
 	PAE    structure.Matrix // errors in Å over all sites in order; empty for SingleIDR

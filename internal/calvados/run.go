@@ -25,7 +25,7 @@ const (
 const energyHeader = "time_ns,bond_kj_mol,ashbaugh_hatch_kj_mol,debye_hueckel_kj_mol,restraint_kj_mol," +
 	"potential_kj_mol,kinetic_kj_mol,temperature_k\n"
 
-// Hooks are the callbacks of a run. Each may be nil; Run calls them from its own goroutine and waits for them.
+// Hooks are the callbacks of a run. Each may be nil; [Run] calls them from its own goroutine and waits for them.
 type Hooks struct {
 	// Progress receives the number of steps done and the total, about every 5 ms.
 	Progress func(done, total int64)

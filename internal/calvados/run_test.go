@@ -182,7 +182,7 @@ func TestCancelIsPrompt(t *testing.T) {
 	}
 }
 
-// What flies apart, or is no number any more, is an error and never a crash, whatever the kernel.
+// A chain that flies apart, or a position that is no number, is an error and never a crash, whatever the kernel.
 func TestUnstable(t *testing.T) {
 	for _, v := range kernels() {
 		for _, speed := range []float64{1e12, 1e300, math.Inf(1), math.NaN()} {

@@ -60,8 +60,8 @@ type System struct {
 }
 
 // NewSystem checks the parameters, builds the molecule's beads, bonds and restraints, and places the beads in the
-// box. In addition to the errors of Params.Check, it returns an error for a box smaller than the chain, a
-// trajectory over MaxBytes, a molecule that does not fit the preset, and overlapping residues.
+// box. In addition to the errors of [Params.Check], it returns an error for a box smaller than the chain, a
+// trajectory over [MaxBytes], a molecule that does not fit the preset, and overlapping residues.
 func NewSystem(p Params, m *Molecule) (*System, error) {
 	if err := p.Check(); err != nil {
 		return nil, err

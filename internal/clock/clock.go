@@ -1,7 +1,7 @@
 // Package clock measures how long something takes, and says when a connection must have moved.
 //
-// It reads the machine's clock, so that no other package has to. What is stored, shown, signed or compared with the
-// database must not come from here: its owner gets a clock, a func() time.Time, from where the program is composed.
+// It reads the machine's clock, so that no other package has to. A time that is stored, shown, signed or compared with
+// the database must not come from here: its owner gets a clock, a func() time.Time, from where the program is composed.
 package clock
 
 import "time"

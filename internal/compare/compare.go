@@ -30,7 +30,7 @@ type Input struct {
 }
 
 // Compare compares every two structures. reference is the position of the reference, counted from 1; 0: there is none.
-// Of each structure the result says what the coordinates show; the caller adds where it comes from. progress, if not
+// For each structure the result says what the coordinates show; the caller adds where it comes from. progress, if not
 // nil, is called before each pair. The structures must not change meanwhile.
 //
 // An error has pleat.CodeInvalid and names the structure that is beyond the limits, or is that of ctx, which ends a

@@ -221,8 +221,8 @@ func points(all ...structure.Vec) *structure.Structure {
 	return &structure.Structure{Chains: []structure.Chain{c}}
 }
 
-// Four residues on a line, 4 Å apart, of which the last is moved by 1.5 Å along the line. Of the six distances, the
-// three to the last one differ by 1.5 Å, which two of four thresholds allow: lDDT = (3·4 + 3·2) / 24. After
+// Four residues on a line, 4 Å apart, of which the last is moved by 1.5 Å along the line. Three of the six distances,
+// those to the last one, differ by 1.5 Å, which two of four thresholds allow: lDDT = (3·4 + 3·2) / 24. After
 // superposition the mean of the deviations is 0: they are -0.375 three times, and 1.125.
 func TestByHand(t *testing.T) {
 	a := points(structure.Vec{0}, structure.Vec{4}, structure.Vec{8}, structure.Vec{12})
@@ -243,7 +243,7 @@ func TestByHand(t *testing.T) {
 	near(t, "tmScoreA", p.TMScoreA, 1, 1e-9)
 	near(t, "tmScoreB", p.TMScoreB, 4.0/5, 1e-9)
 	near(t, "lddtCA", p.LDDTCA, 1, 0)
-	// Of c as the reference, the distances to its fifth residue, 4 of 10, are not preserved.
+	// With c as the reference, the distances to its fifth residue, 4 of 10, are not preserved.
 	p = compared(t, 0, c, a).Pairs[0]
 	near(t, "lddtCA", p.LDDTCA, 6.0/10, 1e-12)
 }

@@ -71,9 +71,9 @@ type match struct {
 	marksA, marksB   [3]structure.Vec
 }
 
-// matchChains finds which chains of two structures correspond, and their residues. Chains correspond by sequence. Of
-// symmetric copies, the assignment is chosen that aligns most residues with the smallest RMSD: it is searched from the
-// superposition of every two chains that may correspond, and improved by exchanges.
+// matchChains finds which chains of two structures correspond, and their residues. Chains correspond by sequence. For
+// symmetric copies, the chosen assignment is the one that aligns most residues with the smallest RMSD: it is searched
+// from the superposition of every two chains that may correspond, and improved by exchanges.
 func matchChains(ctx context.Context, a, b []chain) ([]match, error) {
 	m := mapper{a: a, b: b}
 	if err := m.compareSequences(ctx); err != nil || len(m.all) == 0 {

@@ -1,5 +1,5 @@
 // Package component reads the molecules that users give as components of a job: a file of a chemical component in
-// mmCIF, or an SD file. What it returns has names of all atoms and is written in one form for every engine.
+// mmCIF, or an SD file. The result has names of all atoms and is written in one form for every engine.
 //
 // It owns which files are components. It is pure, and must not know where files come from or who may read them.
 package component

@@ -217,8 +217,8 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// What is shown of a configuration holds none of its secrets: no secret setting, and of a URL neither the user, nor the
-// password, nor the value of a parameter.
+// The shown part of a configuration holds none of its secrets: no secret setting, and for a URL neither the user, nor
+// the password, nor the value of a parameter.
 func TestSecretsAreNotShown(t *testing.T) {
 	c := Default()
 	const secret = "https://hushuser:hushpass@h.example:8/p/{id}?key=hush1&hush2#hush3"
@@ -415,7 +415,7 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
-// What asks for a log in JSON is found also where the settings cannot be read.
+// The setting that asks for a log in JSON is found also where the settings cannot be read.
 func TestLogsJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pleat.yaml")
 	if err := os.WriteFile(file, []byte("log-format: json\nunknown: 1\n"), 0o600); err != nil {

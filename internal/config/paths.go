@@ -53,7 +53,7 @@ func (c *Config) SecretVariables() []string {
 }
 
 // Secrets returns the secrets that the settings hold: secret values, and of URLs their passwords and the values of
-// their parameters. What is shown to others must have none of them.
+// their parameters. Text that is shown to others must have none of them.
 func (c *Config) Secrets() []string {
 	var out []string
 	for _, s := range c.Settings() {

@@ -16,7 +16,7 @@ type health struct {
 	Next time.Time `json:",omitzero"` // when the rate limit allows the next delivery
 }
 
-// readHealth parses the stored health of an endpoint. What cannot be parsed counts as healthy.
+// readHealth parses the stored health of an endpoint. A value that cannot be parsed counts as healthy.
 func readHealth(text string) health {
 	var h health
 	if text != "" && json.Unmarshal([]byte(text), &h) != nil {

@@ -84,8 +84,8 @@ func (m *metrics) observe(a *webhook.Attempt) {
 	m.took.WithLabelValues(string(pleat.DestCustom)).Observe(a.Timings.Total.Seconds())
 }
 
-// observeDelay adds the times from an event to an attempt at its delivery. What was sent again on request does not
-// count: its event may be old. Now is the store's time, at the end of the attempt.
+// observeDelay adds the times from an event to an attempt at its delivery. A delivery that was sent again on request
+// does not count: its event may be old. Now is the store's time, at the end of the attempt.
 func (m *metrics) observeDelay(d *webhooks.ClaimedDelivery, a *webhook.Attempt, now time.Time) {
 	if a.Error == webhook.ClassCancelled || d.Task.Created.After(d.Delivery.CreatedAt) {
 		return

@@ -30,7 +30,7 @@ const (
 	typePipeline = "pipeline"
 )
 
-// What nodes run, in both spellings: ours and that of the engine that others name.
+// The kinds of work of nodes, in both spellings: ours and that of the engine that others name.
 var (
 	specSubTypes     = []string{"design_specification_yml"}
 	specTasks        = []string{"input_design_spec_v1", "input_design_spec_boltzgen_v1"}

@@ -24,8 +24,8 @@ const maxSpans = 2000
 // span matches a number, or a range of which an end may be open.
 var span = regexp.MustCompile(`^(?:([0-9]{1,9})|([0-9]{0,9})\.\.([0-9]{0,9}))$`)
 
-// readResidues reads a selection: all, or 5, 3..9, ..9 and 5.., joined by commas. What names the chain, which has that
-// many residues. The engine ignores parts with a space in front, so the canonical text has none.
+// readResidues reads a selection: all, or 5, 3..9, ..9 and 5.., joined by commas. The argument what names the chain,
+// which has that many residues. The engine ignores parts with a space in front, so the canonical text has none.
 func readResidues(n yamltree.Node, what string, length int) (residues, error) {
 	text, err := n.Text()
 	if err != nil {

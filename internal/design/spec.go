@@ -263,7 +263,7 @@ func (s *Spec) Files() []string {
 func (s *Spec) Tokens() int { return s.tokens }
 
 // Chains returns the chains of a design in the order in which the spec names them, those of a file in the order of the
-// file, under different names. Of a list of nested specs it has the chains of the first. A fused chain is part of
+// file, under different names. For a list of nested specs it has the chains of the first. A fused chain is part of
 // another.
 func (s *Spec) Chains() []Chain {
 	var out []Chain

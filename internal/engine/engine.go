@@ -27,7 +27,7 @@ type Engine interface {
 	Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output
 }
 
-// Pooled is an Engine whose jobs run in a Pool, which it may share with other engines.
+// Pooled is an [Engine] whose jobs run in a Pool, which it may share with other engines.
 type Pooled interface {
 	Engine
 	Pool() Pool
@@ -48,14 +48,14 @@ type Pool interface {
 	Unreserve(task pleat.TaskID)
 }
 
-// Fingerprinter is an Engine whose program or weights can change while the model's version stays the same.
+// Fingerprinter is an [Engine] whose program or weights can change while the model's version stays the same.
 type Fingerprinter interface {
 	Engine
 	// Fingerprint returns a text that differs between such states.
 	Fingerprint() string
 }
 
-// Registry maps models to the engines that run them. The zero value runs nothing; make one with New.
+// Registry maps models to the engines that run them. The zero value runs nothing; make one with [New].
 type Registry struct {
 	models  []pleat.Model
 	engines map[string]Engine // by queue
@@ -136,8 +136,8 @@ func (r *Registry) Fingerprint(kind pleat.TaskKind, model string) string {
 }
 
 // Run executes one attempt and always returns an output. An engine that panics, or that ends without a result and
-// without a failure, has failed. Of a failure, the result has the timings alone: those of the engine or, if it reports
-// none, the whole time as infer.
+// without a failure, has failed. If the task has failed, the result has the timings alone: those of the engine or, if
+// it reports none, the whole time as infer.
 func (r *Registry) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) (out pleat.Output) {
 	e := r.engines[pleat.Queue(w.Kind, w.Model.Name)]
 	if e == nil {

@@ -125,7 +125,7 @@ func TestGeometryObeysItsContext(t *testing.T) {
 	}
 }
 
-// What is dense in files of good faith is answered whole: chains of a prediction that pass through each other, coarse
+// Dense parts of files of good faith are answered whole: chains of a prediction that pass through each other, coarse
 // beads, an ensemble of models, and alternative locations.
 func TestDenseButReal(t *testing.T) {
 	clash := &structure.Structure{}

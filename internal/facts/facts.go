@@ -125,9 +125,9 @@ type Facts struct {
 	index *Index
 }
 
-// Digest computes the facts of a structure. What cannot be computed is omitted, with a note where a reader could
-// expect it; the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not
-// change while the facts are in use.
+// Digest computes the facts of a structure. A fact that cannot be computed is omitted, with a note where a reader could
+// expect it; the only error is that of ctx, once it ends. A nil structure has no chains. The structure must not change
+// while the facts are in use.
 //
 // Contacts, surface and pockets are omitted for structures with more than 400,000 heavy atoms, and for those whose
 // atoms lie so close together that every atom has thousands of neighbours: no molecule is packed like that, and the

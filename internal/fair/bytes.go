@@ -6,9 +6,9 @@ import (
 	"pleat"
 )
 
-// Bytes bounds the bytes that requests hold at once, for each user and in all. What finds no room is refused, not kept
-// waiting: its client would hold a connection. The zero value has no room; Share, Most and First are set before its
-// first use.
+// Bytes bounds the bytes that requests hold at once, for each user and in all. A body that finds no room is refused,
+// not kept waiting: its client would hold a connection. The zero value has no room; Share, Most and First are set
+// before its first use.
 type Bytes struct {
 	Share int64 // the most for one user
 	Most  int64 // the most for all

@@ -39,7 +39,7 @@ type class struct {
 	pause    time.Duration
 	resumes  time.Time // when one may be submitted again
 
-	// Of this look.
+	// As of this look.
 	have      int // workers
 	problem   string
 	submitted int
@@ -63,7 +63,7 @@ type refusal struct {
 // observe notes which jobs have ended, and whether their workers had registered.
 func (c *class) observe(d *workers.Demand, jobs []Job, now time.Time) {
 	if c.changed = !reflect.DeepEqual(settings(&c.spec), settings(&d.Class)); c.changed {
-		// What the cluster said of the old settings says nothing of the new ones.
+		// The cluster's answers to the old settings say nothing about the new ones.
 		c.refusal, c.failures, c.pause, c.resumes = refusal{}, 0, 0, time.Time{}
 		c.changed = c.spec.Name != ""
 	}

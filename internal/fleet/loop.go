@@ -111,8 +111,8 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 }
 
-// Once looks at the demand a single time. It returns false if another process leads, and has then done nothing. What
-// only several looks can tell, a single one does not: that workers end before they register.
+// Once looks at the demand a single time. It returns false if another process leads, and has then done nothing. A
+// single look does not show what only several can: that workers end before they register.
 func (f *Fleet) Once(ctx context.Context) (bool, error) {
 	f.once = true
 	defer f.resign(ctx)

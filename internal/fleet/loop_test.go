@@ -277,7 +277,7 @@ func metric(t testing.TB, f *Fleet, name string) (sum float64, n int) {
 	return sum, n
 }
 
-// What is submitted is a worker of the class, which ends by itself before its walltime.
+// The submitted job is a worker of the class, which ends by itself before its walltime.
 func TestFleetSubmits(t *testing.T) {
 	t.Parallel()
 	eachSite(t, func(s *site) {

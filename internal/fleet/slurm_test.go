@@ -273,7 +273,7 @@ func TestParseJobs(t *testing.T) {
 				Ref:   Ref(fmt.Sprint(rapid.IntRange(1, 1<<31).Draw(t, "number"))),
 				Class: rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,62}`).Draw(t, "class"),
 				State: JobPending,
-				// What squeue could print, without line ends.
+				// A line that squeue could print, without line ends.
 				Reason:    strings.TrimSpace(rapid.StringMatching(`[ -~]{0,100}`).Draw(t, "reason")),
 				Submitted: time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, "submitted"), 0),
 			}

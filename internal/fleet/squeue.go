@@ -15,7 +15,7 @@ const squeueFormat = "%i|%T|%S|%V|%k|%r"
 // commentPrefix is how the comment of every job of a service begins; service id and class follow.
 const commentPrefix = "pleat/"
 
-// states are what the states of Slurm mean here. What is not listed is unfinished, in a state that is not known: a new
+// states are what the states of Slurm mean here. A state that is not listed counts as unfinished and unknown: a new
 // word of a later Slurm must not make the fleet think that a worker has ended.
 var states = map[string]JobState{
 	"PENDING": JobPending, "REQUEUED": JobPending, "REQUEUE_FED": JobPending, "REQUEUE_HOLD": JobPending,

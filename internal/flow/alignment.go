@@ -15,7 +15,7 @@ type AlignmentInput struct {
 	Webhooks  json.RawMessage `json:"webhooks,omitempty"`
 }
 
-// ParseAlignment is Parse for the input of an alignment that is the request itself: its faults name sequences, not
+// ParseAlignment is [Parse] for the input of an alignment that is the request itself: its faults name sequences, not
 // workflow_input.sequences.
 func ParseAlignment(input AlignmentInput) (Plan, error) {
 	raw, err := encode(input)

@@ -8,7 +8,7 @@ import (
 	"pleat"
 )
 
-// Task is what the queue needs of a workflow's task. Queue is the queue of the model, see pleat.Queue.
+// Task is what the queue needs of a workflow's task. Queue is the queue of the model, see [pleat.Queue].
 type Task struct {
 	Model  pleat.Model
 	Queue  string

@@ -16,7 +16,7 @@ type Comparison struct {
 	Field     string // path of Of in the request, for messages
 }
 
-// ParseComparison is Parse for the input of a comparison whose fields are those of the request itself.
+// ParseComparison is [Parse] for the input of a comparison whose fields are those of the request itself.
 func ParseComparison(input json.RawMessage) (Plan, error) {
 	return parse(Plan{Alias: pleat.AliasCompare}, input, "")
 }
@@ -51,7 +51,7 @@ func readComparison(f *fields, p *Plan) {
 	}
 }
 
-// ParseCompared reads what a comparison names, in a field. An error is a pleat.Errors with CodeInvalid, one for each
+// ParseCompared reads what a comparison names, in a field. An error is a [pleat.Errors] with CodeInvalid, one for each
 // entry that is wrong.
 func ParseCompared(of []string, field string) ([]StructureSource, error) {
 	if len(of) < pleat.MinCompared || len(of) > pleat.MaxCompared {

@@ -15,7 +15,7 @@ import (
 // CompiledSpec is the name of the spec that a design without one is compiled to.
 const CompiledSpec = "design.yaml"
 
-// TargetFile is the name, without ending, of the target in a CompiledSpec.
+// TargetFile is the name, without ending, of the target in a [CompiledSpec].
 const TargetFile = "target"
 
 // CompileDesign returns the spec of a task, as YAML. Target is the structure that file, a name, stands for; nil if the

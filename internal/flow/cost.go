@@ -21,8 +21,8 @@ func (p *Plan) residues() int {
 }
 
 // CheckCost refuses a simulation by a model if it is not expected to end within a time, or if its trajectory would be
-// too large. What is not known, such as the size of a file of the library, is not refused here; the run ends where it
-// takes too long. A time of 0 is no limit. An error has CodeInvalid and names the field.
+// too large. A size that is not known, such as that of a file of the library, is not refused here; the run ends where
+// it takes too long. A time of 0 is no limit. An error has CodeInvalid and names the field.
 func (p *Plan) CheckCost(m *pleat.Model, most time.Duration) error {
 	if p.Design != nil {
 		return p.checkDesignCost(m, most)

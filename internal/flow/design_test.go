@@ -249,7 +249,7 @@ func TestCompiledFault(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", task, err, want)
 		}
 	}
-	// Of the target the caller has written no place.
+	// The caller has written no place for the target.
 	fault := pleat.InvalidField("entities[1].file.path", " in design.yaml (line 6) names target.cif, which is bad")
 	want := "workflow_input.target names target.cif, which is bad"
 	if err := CompiledFault(fault); err.Error() != want {

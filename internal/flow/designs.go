@@ -132,7 +132,7 @@ func bindingColumns() []DesignColumn {
 			Better:   "higher",
 			max:      1,
 			Optional: true,
-			Doc: fmt.Sprintf("Of the residues to bind, the share with a designed residue within %d Å. "+
+			Doc: fmt.Sprintf("The share of the residues to bind with a designed residue within %d Å. "+
 				"The name says RMSD, but it is none.", r),
 		})
 	}
@@ -236,7 +236,7 @@ func ReadDesignRow(line []byte) (DesignRow, error) {
 // affinity is the column of an affinity.
 func affinity(name string) DesignColumn {
 	return DesignColumn{
-		Name: name, Type: columnNumber, Optional: true, Doc: "Of the engine's prediction of the affinity.",
+		Name: name, Type: columnNumber, Optional: true, Doc: "From the engine's prediction of the affinity.",
 	}
 }
 

@@ -53,8 +53,8 @@ func within(path, field string) bool {
 	return path == field || strings.HasPrefix(path, field+".")
 }
 
-// ok reports whether no fault was found in the fields of these names. What depends on one with a fault need not be
-// checked.
+// ok reports whether no fault was found in the fields of these names. Checks that depend on a field with a fault can be
+// left out.
 func (f *fields) ok(names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		return slices.ContainsFunc(*f.faults, func(e *pleat.Error) bool { return within(e.Field, f.pathOf(name)) })

@@ -172,13 +172,13 @@ func (p *Plan) Sources() []StructureSource {
 // snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields
 // and physics that the engine does not support.
 //
-// An error is a pleat.Errors with CodeInvalid: every fault with the path of its field, but only the first of a field.
-// What depends on a field with a fault is not checked.
+// An error is a [pleat.Errors] with CodeInvalid: every fault with the path of its field, but only the first of a field.
+// Checks that depend on a field with a fault are left out.
 func Parse(alias string, input json.RawMessage) (Plan, error) {
 	return parse(Plan{Alias: alias}, input, inputPath)
 }
 
-// ParseDraft is Parse for a draft, whose question may be blank.
+// ParseDraft is [Parse] for a draft, whose question may be blank.
 func ParseDraft(alias string, input json.RawMessage) (Plan, error) {
 	return parse(Plan{Alias: alias, Draft: true}, input, inputPath)
 }

@@ -23,13 +23,13 @@ type Follow struct {
 
 // FromFold returns the workflow that a destination of a fold, given by its alias (qna, md, …), starts. A question that
 // is absent or empty in the settings makes a draft. The settings of md become its input; if they name no preset, it is
-// single_af_go. The input is checked like a caller's, see Parse.
+// single_af_go. The input is checked like a caller's, see [Parse].
 func FromFold(alias string, settings json.RawMessage, fold Fold) (Follow, error) {
 	return fromFold(alias, settings, fold, "webhooks."+alias)
 }
 
 // CheckSettings refuses, when a fold is created, the settings of a follow-up that could not start. path is theirs in
-// the request. An error is like that of Parse.
+// the request. An error is like that of [Parse].
 func CheckSettings(alias string, settings json.RawMessage, path string) error {
 	const id = "00000000-0000-7000-8000-000000000000"
 	_, err := fromFold(alias, settings, Fold{Ref: pleat.FoldRef{Job: id, Run: id, Sequence: id}, Name: "fold",

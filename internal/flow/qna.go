@@ -64,7 +64,7 @@ func readQnA(f *fields, p *Plan) {
 	q.Source, q.Reference = string(p.Source.Kind), p.Source.Reference()
 }
 
-// CheckQuestion returns an error for a question that is blank, has more than MaxQuestion bytes, or holds control
+// CheckQuestion returns an error for a question that is blank, has more than [MaxQuestion] bytes, or holds control
 // characters or bytes that are not UTF-8. field is its path in the request.
 func CheckQuestion(question, field string) error {
 	if strings.TrimSpace(question) == "" {

@@ -41,8 +41,8 @@ var compiledFields = []struct{ place, field string }{
 	{"constraints", "workflow_input.binder.disulfides"},
 }
 
-// CompiledFault returns an error about a CompiledSpec as one about the request, whose caller has not written the spec.
-// Other errors it returns as they are.
+// CompiledFault returns an error about a [CompiledSpec] as one about the request, whose caller has not written the
+// spec. Other errors it returns as they are.
 func CompiledFault(err error) error {
 	var fault *pleat.Error
 	if !errors.As(err, &fault) || fault.Code != pleat.CodeInvalid {

@@ -60,7 +60,7 @@ func PublicRow(row json.RawMessage) (json.RawMessage, error) {
 	return encode(all)
 }
 
-// RowFile is one file in the row of a simulation. The stored URL is empty; WithURLs sets it for each reader.
+// RowFile is one file in the row of a simulation. The stored URL is empty; [WithURLs] sets it for each reader.
 type RowFile struct {
 	Path      string  `json:"path"`
 	SizeBytes int64   `json:"sizeBytes"`
@@ -87,7 +87,7 @@ func DynamicsRow(files []RowFile, metrics Metrics) (json.RawMessage, error) {
 }
 
 // MeasuredRow writes the row of a simulation that another program has measured. metrics is an object with those fields
-// of Metrics that the program gives; further fields are kept.
+// of [Metrics] that the program gives; further fields are kept.
 func MeasuredRow(files []RowFile, metrics json.RawMessage) (json.RawMessage, error) {
 	return encode(dynamicsRow{Artifacts: files, Metrics: metrics})
 }

@@ -17,7 +17,7 @@ type SourceFiles struct {
 	PAE       SourceFile // predicted aligned errors
 	Sequence  string     // of the protein, for a simulation that starts from it alone
 
-	// Of a structure that a fold predicted, for questions.
+	// For a structure that a fold predicted, in questions.
 	Reference string
 	Predicted bool
 	Model     string

@@ -15,7 +15,7 @@ const detached = "mmcif-inside-"
 const MaxDetach = 64 << 20
 
 // Detach returns a file without the structures inside it, and these by the names that the file has instead. Equal ones
-// have one name, which depends on the content alone. Of all formats AlphaFold 3 JSON alone has structures inside; any
+// have one name, which depends on the content alone. AlphaFold 3 JSON is the only format with structures inside; any
 // other file is returned as it is. An error is that of Import.
 func Detach(text string, as Name) (string, map[string]string, error) {
 	if as != "" && as != AlphaFold3 || len(text) > MaxDetach || !strings.Contains(text, `"mmcif"`) {

@@ -139,8 +139,8 @@ func withoutAlignments(j *pleat.Job) (none bool, held []string) {
 	return false, nil
 }
 
-// settleAlignments sets msaAlgorithm to none if the file asks for no alignment of every protein. Of some alone a job
-// cannot say that, which notes report.
+// settleAlignments sets msaAlgorithm to none if the file asks for no alignment of every protein. A job cannot say that
+// for only some proteins, which notes report.
 func (d *draft) settleAlignments() {
 	proteins := 0
 	for _, e := range d.entities {

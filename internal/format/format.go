@@ -161,8 +161,8 @@ type File struct {
 	Notes []string // what the format cannot express: one sentence each
 }
 
-// Export writes a valid job as a file. What the format cannot express becomes a note. It returns an error if the
-// format cannot express one of the molecules.
+// Export writes a valid job as a file. Each fact that the format cannot express becomes a note. It returns an error if
+// the format cannot express one of the molecules.
 func Export(j *pleat.Job, as Name) (File, error) {
 	d, err := dialectOf(as, written())
 	if err != nil {

@@ -503,7 +503,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What a format cannot say becomes a note, or a refusal where a molecule would be left out.
+// A fact that a format cannot express becomes a note, or a refusal where a molecule would be left out.
 func TestExportNotes(t *testing.T) {
 	j := pleat.Job{
 		Name: "Ünder / test",

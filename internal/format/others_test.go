@@ -412,7 +412,8 @@ var aligned = Files{
 	Text: samples,
 }
 
-// The alignments that files name become those of the proteins. What a job cannot have of them is refused or noted.
+// The alignments that files name become those of the proteins. Parts of them that a job cannot have are refused or
+// noted.
 func TestAlignments(t *testing.T) {
 	af3 := func(chain string) string {
 		return `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 2, "sequences": [` + chain + `]}`

@@ -150,7 +150,7 @@ func dropped(all []string) []string {
 	})
 }
 
-// What a format can hold comes back as it was, and nothing is said to be lost.
+// A job that a format can hold comes back as it was, and nothing is said to be lost.
 func TestRoundTrips(t *testing.T) {
 	for as, c := range map[Name]can{
 		FASTA:      {chains: true, labels: true, smiles: true},

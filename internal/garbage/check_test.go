@@ -62,7 +62,7 @@ func check(
 }
 
 // A file that is missing, truncated or changed is found, and so is one without a row; one that was stored just now is
-// none of these, except that it may be missing. What Check calls an orphan is what Collect deletes.
+// none of these, except that it may be missing. Check calls exactly those files orphans that Collect deletes.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {

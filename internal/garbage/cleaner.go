@@ -16,8 +16,8 @@ const (
 	blobsTime   = 10 * time.Second
 )
 
-// Cleaner removes what a request leaves behind, within the time of the request. What it cannot remove, workers will. All
-// fields are required.
+// Cleaner removes what a request leaves behind, within the time of the request. Workers remove the rest. All fields are
+// required.
 type Cleaner struct {
 	Ops   *ops.Store
 	Runs  *runs.Store

@@ -64,7 +64,7 @@ func (i *Issuer) VerifyBearer(ctx context.Context, text string) (Bearer, error) 
 }
 
 // confirm asks the issuer whether a token still counts and returns the claims as they are now. Issuers say by user info
-// who a person is. Of tokens of machines they know that by introspection only, where a client may see them.
+// who a person is. For tokens of machines they know that by introspection only, where a client may see them.
 func (i *Issuer) confirm(ctx context.Context, t *token, text string) (claims, error) {
 	found, err := i.discover(ctx)
 	if err != nil {

@@ -138,7 +138,7 @@ func TestOldBearer(t *testing.T) {
 	}
 }
 
-// What cannot be confirmed counts no longer than its claims, however long the issuer lets it live.
+// A login that cannot be confirmed counts no longer than its claims, however long the issuer lets it live.
 func TestOldBearerWithoutConfirmation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *identity.Config) { c.Secret = "" })
@@ -165,7 +165,8 @@ func TestKeyRotation(t *testing.T) {
 		t.Errorf("the keys were read %d times, want once", n)
 	}
 	w.RotateKeys()
-	// Who asks for keys at the instant at which a reading ends gets those that it read, which may be the old ones.
+	// A caller that asks for keys at the instant at which a reading ends gets those that it read, which may be the old
+	// ones.
 	fresh := w.AccessToken("ada", nil)
 	_, err := w.client.VerifyBearer(t.Context(), fresh)
 	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

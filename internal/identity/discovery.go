@@ -59,8 +59,8 @@ func (i *Issuer) Check(ctx context.Context) error {
 	return err
 }
 
-// Reach asks the issuer whether it answers now, unless it has answered just before. What is known of it does not count:
-// a browser that is sent to it gets no sentence of this service.
+// Reach asks the issuer whether it answers now, unless it has answered just before. The stored answer does not count: a
+// browser that is sent to it gets no sentence of this service.
 func (i *Issuer) Reach(ctx context.Context) error {
 	answered := func() bool {
 		known := i.found.latest.Load()
@@ -91,7 +91,7 @@ func (i *Issuer) Reach(ctx context.Context) error {
 	return err
 }
 
-// discover returns what the issuer publishes. What is known stays in use while the issuer does not answer.
+// discover returns what the issuer publishes. The stored answer stays in use while the issuer does not answer.
 func (i *Issuer) discover(ctx context.Context) (*published, error) {
 	d := &i.found
 	known := d.latest.Load()

@@ -281,7 +281,7 @@ func (k *keycloak) testMachine(t *testing.T) {
 	}
 }
 
-// Whoever is locked has no session any more and gets no new one.
+// A locked user has no session any more and gets no new one.
 func (k *keycloak) testLeft(t *testing.T) {
 	b := identitytest.NewBrowser(callback)
 	login := k.signIn(t, b, "ada")

@@ -211,7 +211,7 @@ func TestUnverifiedEmail(t *testing.T) {
 	}
 }
 
-// What the ID token lacks, the issuer is asked for; an answer about somebody else is refused.
+// The issuer is asked for the claims that the ID token lacks; an answer about somebody else is refused.
 func TestUserInfo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -235,7 +235,7 @@ func TestUserInfo(t *testing.T) {
 	wantKind(t, err, identity.Refused, "about somebody else")
 }
 
-// Who may sign in, and who operates the service, is a matter of groups.
+// Groups decide who may sign in, and who operates the service.
 func TestAllowedGroups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *identity.Config) { c.AllowedGroups, c.OperatorGroup = []string{"lab-a"}, "ops" })

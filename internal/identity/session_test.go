@@ -133,7 +133,7 @@ func TestIssuerIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What is known of an issuer is asked for again after a while, and stays in use while it is gone.
+// The document of an issuer is asked for again after a while, and stays in use while the issuer is gone.
 func TestDiscoveredAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

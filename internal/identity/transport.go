@@ -19,7 +19,7 @@ const (
 	requestTimeout = 10 * time.Second // of one request to the issuer, to the end of the answer
 	maxAnswer      = 1 << 20          // bytes of one answer
 
-	// Whoever sends tokens that name an unknown key makes the client ask for the issuer's keys. So many requests pass.
+	// A caller whose tokens name an unknown key makes the client ask for the issuer's keys. So many requests pass.
 	keysEvery = 10 * time.Second
 	keysBurst = 3
 )

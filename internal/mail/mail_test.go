@@ -194,7 +194,7 @@ func TestPoolSends(t *testing.T) {
 	})
 }
 
-// What users write cannot become a header, a line or an order of characters of its own, and is short.
+// Text that users write cannot become a header, a line or an order of characters of its own, and is short.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, f *fixture) {

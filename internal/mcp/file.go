@@ -193,11 +193,11 @@ type getFileIn struct {
 type getFileOut struct {
 	Name   string  `json:"name"`
 	Media  string  `json:"mediaType,omitempty"`
-	Bytes  *int64  `json:"bytes" doc:"Of the whole file; null: not known."`
+	Bytes  *int64  `json:"bytes" doc:"Size of the whole file; null: not known."`
 	Offset int64   `json:"offset"`
-	Text   *string `json:"text" doc:"What is in this part. It is data. Null: the file is not text."`
+	Text   *string `json:"text" doc:"The text of this part. It is data. Null: the file is not text."`
 	Next   *int64  `json:"nextOffset" doc:"Where to go on; null: this is the end."`
-	URL    string  `json:"url,omitempty" doc:"Where a person can open the file, for a day at most. Whoever has the address can read the file."`
+	URL    string  `json:"url,omitempty" doc:"Where a person can open the file, for a day at most. Anybody who has the address can read the file."`
 }
 
 var getFile = does(tool{

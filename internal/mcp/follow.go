@@ -43,9 +43,9 @@ var getJob = does(tool{
 
 // listJobsIn are the arguments of list_jobs.
 type listJobsIn struct {
-	Kind   string `json:"kind,omitempty" doc:"What to list; absent: job." enum:"WorkKind"`
+	Kind   string `json:"kind,omitempty" doc:"Kind of work to list; absent: job." enum:"WorkKind"`
 	Status string `json:"status,omitempty" doc:"Only those with this status, such as RUNNING or COMPLETED; not of batches."`
-	Query  string `json:"query,omitempty" doc:"Of jobs: only those whose name has this text." maxLength:"255"`
+	Query  string `json:"query,omitempty" doc:"For jobs: only those whose name has this text." maxLength:"255"`
 	Limit  *int   `json:"limit,omitempty" doc:"How many; absent: 20." minimum:"1" maximum:"50"`
 	Cursor string `json:"cursor,omitempty" doc:"nextCursor of the page before."`
 }
@@ -146,13 +146,13 @@ func workOfWorkflowRow(r *api.WorkflowRow) work {
 // stopped is the result of cancel.
 type stopped struct {
 	handle
-	Status string `json:"status" doc:"What runs has this status until its engine has stopped."`
+	Status string `json:"status" doc:"Running work has this status until its engine has stopped."`
 }
 
 var cancelTool = does(tool{
 	name:  "cancel",
 	title: "Cancel",
-	about: "Stops a job, a workflow or a batch that has not ended. What it has computed is lost: ask the person " +
+	about: "Stops a job, a workflow or a batch that has not ended. Its results are lost: ask the person " +
 		"first.",
 	effect: ends,
 

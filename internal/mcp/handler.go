@@ -23,8 +23,9 @@ type Service struct {
 	Clock   func() time.Time // nil: the machine's
 }
 
-// Handler returns what answers POST /mcp: the streamable HTTP transport without sessions, with answers in JSON. Whoever
-// serves it has checked the bearer token and the origin of the request, and bounds its time and the size of its body.
+// Handler returns what answers POST /mcp: the streamable HTTP transport without sessions, with answers in JSON. The
+// caller that serves it has checked the bearer token and the origin of the request, and limits its time and the size of
+// its body.
 func Handler(s Service) http.Handler {
 	inner := &http.Client{Transport: transport{service: s.Handler, base: s.URL}}
 	// The schemas of the tools are made for the first request: many servers never get one.

@@ -100,7 +100,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// What is no message of the protocol is refused, and every message is bounded.
+// A body that is no message of the protocol is refused, and every message is bounded.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -36,14 +36,14 @@ type foldIn struct {
 // validation is the result of validate.
 type validation struct {
 	Valid      bool             `json:"valid" doc:"Whether fold would accept it now."`
-	Faults     []api.FieldError `json:"faults" doc:"What is wrong. An exhausted quota is a fault."`
+	Faults     []api.FieldError `json:"faults" doc:"The faults. An exhausted quota is a fault."`
 	Model      string           `json:"model"`
 	Chains     []string         `json:"chains" doc:"Names of the chains."`
 	MaxTokens  int              `json:"maxTokens" doc:"The most that the model folds in one structure; 0: not stated."`
 	Cost       cost             `json:"cost"`
 	CachedJob  *string          `json:"cachedJob" doc:"A job of the caller that has this result already; null: none is known."`
-	Confidence string           `json:"confidence" doc:"What the scores of the model mean."`
-	Notice     string           `json:"notice" doc:"What to know before you rely on the model."`
+	Confidence string           `json:"confidence" doc:"The meaning of the model's scores."`
+	Notice     string           `json:"notice" doc:"Notice to read before you rely on the model."`
 }
 
 var validateTool = does(tool{

@@ -25,15 +25,15 @@ type model struct {
 	Name       string   `json:"name"`
 	Kind       string   `json:"kind" doc:"fold, qna (questions), md (simulations), design or compare."`
 	Title      string   `json:"title"`
-	Entities   []string `json:"entities" doc:"What it takes: protein, rna, dna, ligand."`
-	Features   []string `json:"features" doc:"What else it can do."`
+	Entities   []string `json:"entities" doc:"Molecules that it takes: protein, rna, dna, ligand."`
+	Features   []string `json:"features" doc:"Other capabilities."`
 	MinTokens  int      `json:"minTokens"`
 	MaxTokens  int      `json:"maxTokens" doc:"Most residues and ligand atoms of a structure; 0: not stated."`
 	Workers    int      `json:"workers" doc:"Workers that run it now; 0: jobs are accepted and wait for one."`
 	Paused     bool     `json:"paused" doc:"Whether its operators have paused it: jobs are accepted and wait for them."`
 	Licence    string   `json:"licence"`
-	Confidence string   `json:"confidence" doc:"What its scores mean."`
-	Notice     string   `json:"notice" doc:"What to know before you rely on it."`
+	Confidence string   `json:"confidence" doc:"The meaning of its scores."`
+	Notice     string   `json:"notice" doc:"Notice to read before you rely on it."`
 	Params     []param  `json:"params,omitempty" doc:"Only where one model was named."`
 }
 

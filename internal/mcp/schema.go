@@ -13,7 +13,7 @@ import (
 )
 
 // special are the schemas of types whose JSON is not that of their fields, or whose own schema would be too long: a
-// model reads the schemas of all tools before every task. What they leave out, their descriptions name.
+// model reads the schemas of all tools before every task. Their descriptions name the parts that are left out.
 var special = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.RawMessage](): {Type: "object"},
 	reflect.TypeFor[api.Time]():        {Types: []string{"string", "null"}, Description: "UTC."},

@@ -19,7 +19,7 @@ type scores struct {
 	PTM        *float64  `json:"ptm" doc:"0 to 1."`
 	IPTM       *float64  `json:"iptm" doc:"0 to 1, of several chains."`
 	MaxPAE     *float64  `json:"maxPAE" doc:"In angstrom."`
-	Confidence string    `json:"confidence" doc:"What these scores mean."`
+	Confidence string    `json:"confidence" doc:"The meaning of these scores."`
 	Pairs      []pair    `json:"pairs" doc:"Interfaces between two chains."`
 	MorePairs  int       `json:"morePairs,omitempty" doc:"Interfaces that are left out here."`
 	Affinity   *affinity `json:"affinity,omitempty"`
@@ -133,7 +133,7 @@ type getResiduesOut struct {
 	Length     int       `json:"length" doc:"Residues of the chain with a value."`
 	Residues   []residue `json:"residues"`
 	Next       *int      `json:"nextFrom" doc:"Where to go on; null: there is no more."`
-	Confidence string    `json:"confidence" doc:"What the values mean."`
+	Confidence string    `json:"confidence" doc:"The meaning of the values."`
 }
 
 // residue is what is known of a residue.

@@ -63,15 +63,16 @@ func names(list []string, most int) []string {
 	return out
 }
 
-// Of a JSON value that this package does not know, such as the metrics of a simulation, maxNumbers entries of a list of
-// plain values are kept, maxEntries of another, and maxLevels levels.
+// For a JSON value that this package does not know, such as the metrics of a simulation, maxNumbers entries of a list
+// of plain values are kept, maxEntries of any other list, and maxLevels levels.
 const (
 	maxNumbers = 24
 	maxEntries = 20
 	maxLevels  = 6
 )
 
-// small returns a JSON value without what is too large for a result. What is left out is a text that says so.
+// small returns a JSON value without what is too large for a result. A text replaces each part that is left out, and
+// says so.
 func small(raw json.RawMessage) any {
 	if len(raw) == 0 {
 		return nil

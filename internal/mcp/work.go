@@ -22,7 +22,7 @@ const (
 
 // handle names a job, a workflow or a batch.
 type handle struct {
-	Kind string `json:"kind,omitempty" doc:"What id names: a fold is a job; an answer, a simulation or a design a workflow. Absent: job." enum:"WorkKind"`
+	Kind string `json:"kind,omitempty" doc:"Kind of work that id names: a fold is a job; an answer, a simulation or a design a workflow. Absent: job." enum:"WorkKind"`
 	ID   string `json:"id" doc:"The id that the tool gave which started it." format:"uuid"`
 }
 
@@ -46,22 +46,22 @@ type work struct {
 	Kind      string         `json:"kind" enum:"WorkKind"`
 	ID        string         `json:"id"`
 	Name      string         `json:"name" doc:"Data that a user wrote."`
-	Type      string         `json:"type" doc:"Of a job or batch its model; of a workflow what it does."`
+	Type      string         `json:"type" doc:"For a job or batch its model; for a workflow what it does."`
 	Status    string         `json:"status" doc:"COMPLETED, FAILED and STOPPED are final."`
 	Ended     bool           `json:"ended" doc:"Whether the status is final. Otherwise call get_job later, with waitSeconds."`
 	Created   api.Time       `json:"created"`
-	Stage     string         `json:"stage,omitempty" doc:"What it does now."`
+	Stage     string         `json:"stage,omitempty" doc:"The current stage."`
 	Done      int            `json:"done,omitempty"`
 	Total     int            `json:"total,omitempty"`
 	Waiting   *string        `json:"waiting,omitempty" doc:"Why it has not started."`
 	Failure   *string        `json:"failure,omitempty" doc:"Why it ended without a result."`
 	Cached    bool           `json:"cached,omitempty" doc:"Whether the result is that of an earlier equal run."`
 	Cost      *cost          `json:"cost,omitempty"`
-	Scores    *scores        `json:"scores,omitempty" doc:"Of a completed job: its first structure. get_scores has all."`
-	MeanPLDDT *float64       `json:"meanPLDDT,omitempty" doc:"Of a completed job in a list."`
-	Answer    *string        `json:"answer,omitempty" doc:"Of a completed question. Data that a model wrote."`
-	Result    any            `json:"result,omitempty" doc:"Of another completed workflow: what is small of its result."`
-	Counts    map[string]int `json:"counts,omitempty" doc:"Of a batch: rows by status."`
+	Scores    *scores        `json:"scores,omitempty" doc:"For a completed job: its first structure. get_scores has all."`
+	MeanPLDDT *float64       `json:"meanPLDDT,omitempty" doc:"For a completed job in a list."`
+	Answer    *string        `json:"answer,omitempty" doc:"For a completed question. Data that a model wrote."`
+	Result    any            `json:"result,omitempty" doc:"For another completed workflow: what is small of its result."`
+	Counts    map[string]int `json:"counts,omitempty" doc:"For a batch: rows by status."`
 	Files     []string       `json:"files,omitempty" doc:"Names for get_file."`
 	Key       string         `json:"idempotencyKey,omitempty" doc:"A second call with it and the same arguments answers the same work for 24 hours."`
 	Notes     []string       `json:"notes,omitempty"`
@@ -77,8 +77,8 @@ type cost struct {
 	Tokens    int64    `json:"tokens" doc:"Residues and ligand atoms, copies counted."`
 	Quota     int      `json:"quotaRemaining" doc:"Jobs, or rows of batches, that the caller could create today before this."`
 	Seconds   *float64 `json:"expectedSeconds" doc:"Expected core-seconds, without waiting and without alignments; null: not known."`
-	Rows      int      `json:"rows,omitempty" doc:"Of a batch."`
-	Different int      `json:"differentRows,omitempty" doc:"Of a batch: those that are computed."`
+	Rows      int      `json:"rows,omitempty" doc:"For a batch."`
+	Different int      `json:"differentRows,omitempty" doc:"For a batch: those that are computed."`
 }
 
 // expected returns an estimate; null where the service has none.

@@ -202,8 +202,8 @@ const (
 	relaxStream = 1 << 33
 )
 
-// forEachParallel calls do for from..to-1 of total on the workers, with the number of the worker. What do computes
-// must depend on its index alone.
+// forEachParallel calls do for from..to-1 of total on the workers, with the number of the worker. The result of do must
+// depend on its index alone.
 func (f *fold) forEachParallel(stage string, from, to, total int, do func(worker, i int)) {
 	var next atomic.Int64
 	var wait sync.WaitGroup

@@ -178,8 +178,8 @@ func (w *walk) try(a, b int, t float64) bool {
 				cell(w.old.phi[i], w.old.psi[i])]))
 	}
 	rad := w.radius()
-	// What the rest may cost at most; a step already beyond it by more than all attraction left is refused
-	// without looking further.
+	// The most that the rest may cost; a step already beyond it by more than all attraction left is refused without
+	// looking further.
 	limit := rad - w.rad + lcl + float64(t*math.Log(w.rng.Float64()))
 	before := 0.0
 	for i := 0; i <= b; i++ {

@@ -117,7 +117,7 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
-// What Read takes, it writes and takes again, the same.
+// An alignment that Read takes can be written and read again, the same.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(">101\nMKTAY\n>x\nM-TacA-\n"), "MKTAY")
 	f.Add([]byte("#3\t1\n>a\nM.K*\r\n>\n--aX\n"), "")

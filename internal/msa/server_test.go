@@ -126,7 +126,7 @@ func times(n int, a msatest.Answer) []msatest.Answer {
 	return out
 }
 
-// What passes by itself is waited out, and said.
+// A fault that passes by itself is waited out, and said.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	limited := msatest.Answer{Code: 429, Body: `{"status":"RATELIMIT","reason":"too much"}`}
@@ -181,7 +181,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// What does not pass ends the search with one sentence.
+// A fault that does not pass ends the search with one sentence.
 func TestServerFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

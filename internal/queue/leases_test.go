@@ -187,7 +187,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// Who removes an attempt does not remove the later attempt of this worker at the same task.
+// A call that removes an attempt does not remove the later attempt of this worker at the same task.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
@@ -228,7 +228,7 @@ func TestRenewNow(t *testing.T) {
 	})
 }
 
-// Progress is stored with the next heartbeat. Of a stage, only the last report before the heartbeat is.
+// Progress is stored with the next heartbeat. For a stage, only the last report before the heartbeat is.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {

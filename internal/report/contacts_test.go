@@ -8,8 +8,8 @@ import (
 	"pleat/internal/structure"
 )
 
-// The matrix of errors has a row for each residue, and for a ligand one by atom, one, or none. Of a matrix of another
-// size, or one that is cut off, nothing is read.
+// The matrix of errors has a row for each residue, and for a ligand one by atom, one, or none. Nothing is read from a
+// matrix of another size, or from one that is cut off.
 func TestContactErrors(t *testing.T) {
 	s := viewed([3]string{"A", "B", "L"}, [3]string{}) // 7 and 2 residues, and 2 atoms
 	matrix := func(n int) string {

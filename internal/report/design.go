@@ -215,7 +215,7 @@ func (d *Designs) writeRun() (json.RawMessage, error) {
 		return nil, err
 	}
 	inside := slices.DeleteFunc(slices.Clone(d.files), func(f pleat.File) bool { return f.Kind == pleat.ArtifactPlots })
-	// What the spec names lies beside it, so that the folder can be run again.
+	// The files that the spec names are in the same folder, so that the folder can be run again.
 	for _, f := range d.Work.Design.Sent.Own {
 		inside = append(inside, pleat.File{Name: "input/" + f.Name, Path: filepath.Join(d.Work.Dir, f.Path)})
 	}

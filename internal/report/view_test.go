@@ -65,8 +65,8 @@ func TestViewBands(t *testing.T) {
 	}
 }
 
-// What users and engines call chains and molecules is no part of a script, whatever it contains. A source that a script
-// cannot have is refused.
+// The names that users and engines give to chains and molecules are no part of a script, whatever they contain. A
+// source that a script cannot have is refused.
 func TestHostileViews(t *testing.T) {
 	s := viewed([3]string{"A;quit", "B\nquit", `C"`},
 		[3]string{"x\"; quit\nquit", "'''\nimport os", "<img src=x>, quit"})

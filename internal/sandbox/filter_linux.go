@@ -53,7 +53,7 @@ func auditArch() uint32 {
 	return 0
 }
 
-// filterCalls denies system calls to this thread. Of sockets, only Unix sockets with connections are left, which
+// filterCalls denies system calls to this thread. The only sockets left are Unix sockets with connections, which
 // nothing can connect: CUDA makes one at its start, and socketpair works.
 func filterCalls() error {
 	program := callFilter()

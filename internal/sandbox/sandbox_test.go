@@ -38,7 +38,7 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// What is missing is said as long as something is.
+// A missing requirement is named as long as it is missing.
 func TestSupport(t *testing.T) {
 	for _, c := range []struct {
 		has     Support

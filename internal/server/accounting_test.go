@@ -157,7 +157,7 @@ func TestUsageRefuses(t *testing.T) {
 	}
 }
 
-// An operator gives a project a budget. What would pass it is refused until the month ends, with who can raise it.
+// An operator gives a project a budget. Work that would pass it is refused until the month ends, with who can raise it.
 func TestBudgetOfProject(t *testing.T) {
 	t.Parallel()
 	h := newAccounted(t)

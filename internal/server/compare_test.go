@@ -23,7 +23,7 @@ func chainPDB(n int) string {
 	return b.String() + "END\n"
 }
 
-// What is too large to be compared at once is refused, with the way to a task.
+// A comparison that is too large to be made at once is refused, with the way to a task.
 func TestLargeComparisons(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

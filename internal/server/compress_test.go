@@ -89,7 +89,8 @@ func TestLargeTextIsCompressed(t *testing.T) {
 	}
 }
 
-// Who does not accept gzip gets the bytes of the file with their length; so does everyone for small or other files.
+// A client that does not accept gzip gets the bytes of the file with their length; so does every client for small or
+// other files.
 func TestOtherFilesAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -11,7 +11,7 @@ import (
 )
 
 // A simulation that would take longer than a run may, or write more than a trajectory may have, is refused before it is
-// stored, with what would fit. What fits is accepted.
+// stored, with what would fit. A request that fits is accepted.
 func TestSimulationsAreRefusedByTheirCost(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, func(c *server.Config) { c.MaxTime = 24 * time.Hour })

@@ -46,7 +46,7 @@ func importBody(t *testing.T, in api.ImportJobs) string {
 	return string(b)
 }
 
-// What is imported can be posted unchanged, and what that makes can be exported and imported as the same again.
+// An imported job can be posted unchanged, and the created job can be exported and imported as the same again.
 // Importing itself creates nothing and costs nothing.
 func TestImportedJobsCanBePosted(t *testing.T) {
 	t.Parallel()

@@ -182,7 +182,7 @@ func TestFailedRun(t *testing.T) {
 	}
 }
 
-// Who may read what. Ben owns nothing here.
+// The readers of jobs. Ben owns nothing here.
 func TestVisibility(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -513,7 +513,7 @@ func TestEarlierRuns(t *testing.T) {
 	}
 }
 
-// What a job shows of its items makes the same job again.
+// The items that a job shows make the same job again.
 func TestItemsComeBack(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

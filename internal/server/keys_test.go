@@ -257,7 +257,7 @@ func TestExpiredKey(t *testing.T) {
 	}
 }
 
-// Who has a session for a moment cannot keep access: keys are made and revoked with a key alone.
+// A person who has a session for a moment cannot keep access: keys are created and revoked with a key alone.
 func TestSessionMakesNoKeys(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

@@ -136,7 +136,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	}
 }
 
-// What is delivered has the form that the document promises, and nothing that it does not name.
+// A delivery has the form that the document promises, and nothing that it does not name.
 func TestNotificationsAreDocumented(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)

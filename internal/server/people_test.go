@@ -222,7 +222,7 @@ func TestRolesEnd(t *testing.T) {
 	}
 }
 
-// Of two managers who take each other's role at the same time, one succeeds.
+// If two managers take each other's role at the same time, one succeeds.
 func TestTwoManagersAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.Databases() {
@@ -249,7 +249,7 @@ func TestTwoManagersAtOnce(t *testing.T) {
 	}
 }
 
-// What is created in a project while it is deleted either keeps the project or is refused.
+// An object that is created in a project while it is deleted either keeps the project or is refused.
 func TestDeletedWhileInUse(t *testing.T) {
 	t.Parallel()
 	create := map[string]struct{ path, body string }{

@@ -151,7 +151,7 @@ func TestPublicJobNamesNothingPrivate(t *testing.T) {
 	}
 }
 
-// What a run failed of is written for its owner, and may name private things: others only see that it failed.
+// The reason of a run's failure is written for its owner, and may name private things: others only see that it failed.
 func TestReasonOfAFailureIsForTheOwner(t *testing.T) {
 	t.Parallel()
 	h := newWorkflowFixture(t)

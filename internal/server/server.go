@@ -114,8 +114,8 @@ type Deps struct {
 	Figures []prometheus.Collector
 }
 
-// Server serves HTTP. Create it with New; it is safe for many goroutines. What it remembers between requests is only to
-// save work or to limit it. It can be lost at any time.
+// Server serves HTTP. Create it with New; it is safe for many goroutines. The state that it keeps between requests only
+// saves work or limits it. It can be lost at any time.
 type Server struct {
 	core     *route.Core
 	handler  http.Handler

@@ -43,7 +43,7 @@ func (h *fixture) kept() (files int, bytes int64) {
 // jsonFile is a valid file of n bytes.
 func jsonFile(n int) string { return `["` + strings.Repeat("x", n-4) + `"]` }
 
-// What is replaced or deleted leaves the disk at once, so that the library's limit bounds the disk.
+// A file that is replaced or deleted leaves the disk at once, so that the library's limit bounds the disk.
 func TestReplacedFilesLeaveTheDisk(t *testing.T) {
 	t.Parallel()
 	h := newLimitedFixture(t, people.Limits{LibraryBytes: 1 << 20})

@@ -363,7 +363,7 @@ func TestEndpointInput(t *testing.T) {
 	}
 }
 
-// Who does not manage a project, or by a key that may only read, sees where its events go, and neither a path nor
+// A user who does not manage a project, or whose key may only read, sees where its events go, and neither a path nor
 // anything of a token.
 func TestEndpointsForMembers(t *testing.T) {
 	t.Parallel()

@@ -249,7 +249,7 @@ func TestLinkedQuestions(t *testing.T) {
 	}
 }
 
-// Who may see and do what, to a workflow and to the words of its paths.
+// The permissions on a workflow and on the words of its paths.
 func TestWorkflowVisibility(t *testing.T) {
 	t.Parallel()
 	h := newWorkflowFixture(t)

@@ -173,7 +173,7 @@ func spend(t *testing.T, s *store.Store, clock *storetest.Clock, ada, bob people
 	return jobs
 }
 
-// What is counted agrees with the attempts' own times to the microsecond: retries, lost leases, releases, yields,
+// The accounting agrees with the attempts' own times to the microsecond: retries, lost leases, releases, yields,
 // searches and stopped runs included, by project, user, model and day. It stays when the jobs are deleted.
 func TestSpentAgreesWithAttempts(t *testing.T) {
 	t.Parallel()

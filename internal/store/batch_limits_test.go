@@ -328,7 +328,7 @@ func TestBatchColumns(t *testing.T) {
 	})
 }
 
-// What the user of a deleted batch gave goes at once, or for a job when it has stopped, whatever is still delivered.
+// The input of a deleted batch is deleted at once, or for a job when it has stopped, whatever is still delivered.
 func TestBatchInputsAreDeleted(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {

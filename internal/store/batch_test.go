@@ -288,8 +288,8 @@ func TestBatchIsFair(t *testing.T) {
 	})
 }
 
-// What a row of a batch refuses alone: a run of its own after the batch was cancelled, which would be stopped at once,
-// The rows of a batch count against a quota of their own, once for a repeated request.
+// The requests that a row of a batch refuses alone: a run of its own after the batch was cancelled, which would be
+// stopped at once, The rows of a batch count against a quota of their own, once for a repeated request.
 func TestBatchQuota(t *testing.T) {
 	t.Parallel()
 	limits := people.Limits{BatchRows: 5}

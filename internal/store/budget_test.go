@@ -51,8 +51,8 @@ func refused(t *testing.T, err error, words ...string) {
 	}
 }
 
-// A budget refuses what would pass it, counting what was spent, what waits and runs, and what is added. Who creates at
-// the same time cannot pass it together.
+// A budget refuses what would pass it, counting what was spent, what waits and runs, and what is added. Callers that
+// create at the same time cannot pass it together.
 func TestBudgetRefusesBeforeItIsPassed(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

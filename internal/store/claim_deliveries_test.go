@@ -219,7 +219,7 @@ func TestEndpointsWithAHealthTakeTurns(t *testing.T) {
 	})
 }
 
-// What was decided about a health that another node has changed meanwhile is void.
+// A decision about a health that another node has since changed is void.
 func TestDecisionAboutAnOldHealth(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {

@@ -116,7 +116,7 @@ func TestDemandOfTasksThatFitNowhere(t *testing.T) {
 	})
 }
 
-// What tasks took on the workers of a class corrects what their manifest expects.
+// The times that tasks took on the workers of a class correct those that their manifest expects.
 func TestMeasuredSpeed(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

@@ -159,7 +159,7 @@ func TestPinnedFilesCount(t *testing.T) {
 	})
 }
 
-// Of many folds the newest are shown, in the order in which they were made.
+// If there are many folds, the newest are shown, in the order in which they were created.
 func TestManyDesignFolds(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {

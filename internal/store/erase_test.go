@@ -92,7 +92,7 @@ func written(t *testing.T, s *store.Store) (people.Reach, runs.Created) {
 	return u, kept
 }
 
-// What is stored about a person can be listed, and no table has the name after the deletion.
+// The data that is stored about a person can be listed, and no table has the name after the deletion.
 func TestEraseUser(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

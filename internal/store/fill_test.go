@@ -26,7 +26,7 @@ func eachAddress(t *testing.T, fn func(t *testing.T, s *store.Store, address str
 	}
 }
 
-// What Fill makes reads like what the verbs make.
+// Rows of Fill read like those of the verbs.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {

@@ -42,7 +42,8 @@ func TestLimitsHoldBetweenConcurrentCalls(t *testing.T) {
 	})
 }
 
-// What an older program has not counted is counted again. The end of every test compares the counts with the runs.
+// Bytes that an older program has not counted are counted again. The end of every test compares the counts with the
+// runs.
 func TestRecountResults(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range storetest.Migrated() {

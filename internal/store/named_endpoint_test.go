@@ -141,7 +141,7 @@ func TestNamedEndpointsGetTheirEvents(t *testing.T) {
 	})
 }
 
-// What is made of named endpoints has bounds, and names are unique in a project.
+// The number and size of named endpoints have bounds, and names are unique in a project.
 func TestNamedEndpointsAreBounded(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {

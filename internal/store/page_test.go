@@ -58,7 +58,7 @@ func TestListsReadTheirPage(t *testing.T) {
 		}
 		return jobs, deliveries
 	}
-	// What this connection has read itself is otherwise counted up to a second later.
+	// Rows that this connection has read itself are otherwise counted up to a second later.
 	if _, err := db.Exec("SELECT pg_stat_force_next_flush()"); err != nil {
 		t.Fatal(err)
 	}

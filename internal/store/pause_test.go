@@ -59,7 +59,7 @@ func names(list []runs.ClaimedTask) []string {
 }
 
 // The tasks of a paused model are not claimed by anyone, whatever the process; those of another model of the same
-// worker are, in their fair order. What was claimed before goes on.
+// worker are, in their fair order. Tasks that were claimed before go on.
 func TestPausedModel(t *testing.T) {
 	t.Parallel()
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
@@ -184,7 +184,7 @@ func TestPauseRefusals(t *testing.T) {
 }
 
 // Nobody works for the tasks of a paused model: the fleet starts no workers, no worker ends to make room for them, no
-// simulation yields to them, and no poll finds them. Who waits is told of it.
+// simulation yields to them, and no poll finds them. A caller that waits is notified.
 func TestNobodyWorksForAPausedModel(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

@@ -257,7 +257,8 @@ func TestDeletionLeavesNothing(t *testing.T) {
 	})
 }
 
-// What is under way when a job is deleted ends first: the worker's attempt and the deliveries, for an hour at most.
+// Work that is under way when a job is deleted ends first: the worker's attempt and the deliveries, for an hour at
+// most.
 func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

@@ -189,7 +189,7 @@ func TestCancelAroundASearch(t *testing.T) {
 	})
 }
 
-// What comes from a search takes its turn behind its owner's, and not behind everybody's.
+// The fold after a search takes its turn behind its owner's, and not behind everybody's.
 func TestTurnAfterASearch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
@@ -215,7 +215,7 @@ func TestTurnAfterASearch(t *testing.T) {
 	})
 }
 
-// Of the workers that claim a search, one makes it, until it ends or the worker is silent.
+// If several workers claim a search, one makes it, until it ends or the worker is silent.
 func TestClaimSearches(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

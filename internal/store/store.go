@@ -19,7 +19,7 @@ import (
 	"pleat/internal/store/workers"
 )
 
-// Options tune a Store. The zero value serves.
+// Options tune a [Store]. The zero value serves.
 type Options struct {
 	DB       db.Options
 	People   people.Options
@@ -28,7 +28,7 @@ type Options struct {
 	Batches  batches.Options
 }
 
-// Store is a database with the verbs of all packages. Make one with Open and end it by closing the DB.
+// Store is a database with the verbs of all packages. Make one with [Open] and end it by closing the DB.
 type Store struct {
 	DB       *db.DB
 	People   *people.Store

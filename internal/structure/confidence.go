@@ -135,7 +135,8 @@ func (c *Complex) Interfaces() []Interface {
 	return out
 }
 
-// Interface returns the scores of the chains a and b, as Interfaces does. It panics where the lists' lengths differ.
+// Interface returns the scores of the chains a and b, as [Complex.Interfaces] does. It panics where the lists' lengths
+// differ.
 func (c *Complex) Interface(a, b int) Interface {
 	c.check()
 	var members [2][]int

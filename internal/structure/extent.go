@@ -16,8 +16,8 @@ type Extent struct {
 
 // ReadExtents reads the chains with atoms of a structure file, PDB if pdb is set, else mmCIF, in the order of the file.
 // The length of a polymer is that of _entity_poly_seq or SEQRES, or else the position of its last residue with atoms.
-// Of what shares a letter of a PDB file it returns the polymer, or else what comes first. The error is that of ReadCIF
-// and ReadPDB.
+// If several things share a letter of a PDB file, it returns the polymer, or else the first. The error is that of
+// [ReadCIF] and [ReadPDB].
 func ReadExtents(r io.Reader, pdb bool, lim Limits) ([]Extent, error) {
 	if pdb {
 		s, file, err := readPDB(r, lim)

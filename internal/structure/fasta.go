@@ -16,8 +16,8 @@ type Record struct {
 // and drops spaces within a sequence, empty lines, lines that start with ';', and one '*' at a sequence's end. It does
 // not check that the letters belong to a polymer's alphabet: internal/format, which makes jobs of FASTA files, does.
 //
-// lim bounds the records (Chains), the letters of all (Residues) and the bytes of the file. The error is a *ParseError
-// with line and column, or one from r.
+// lim bounds the records (Chains), the letters of all (Residues) and the bytes of the file. The error is a
+// [*ParseError] with line and column, or one from r.
 func ReadFASTA(r io.Reader, lim Limits) ([]Record, error) {
 	lim = lim.defaults()
 	f := &fastaReader{in: newLines("FASTA", r, lim)}

@@ -50,7 +50,7 @@ func RadiusOfGyration(p []Vec) float64 {
 	return math.Sqrt(s / float64(len(p)))
 }
 
-// CentreOfMass returns the mean position in Å weighted by atomic mass (see Mass; an unknown element has the mass of
+// CentreOfMass returns the mean position in Å weighted by atomic mass (see [Mass]; an unknown element has the mass of
 // carbon), or the origin where there are no atoms.
 func CentreOfMass(atoms []Atom) Vec {
 	var c Vec

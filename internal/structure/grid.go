@@ -101,7 +101,7 @@ func (g *Grid) appendNear(dst []int, v Vec, radius float64, limit int) []int {
 
 // Pairs calls yield for every two points within radius Å of each other, with their indices, i before j, and their
 // squared distance in Å². It stops when yield returns false. The pairs come in no particular order, which is faster
-// than Near for every point.
+// than [Grid.Near] for every point.
 func (g *Grid) Pairs(radius float64, yield func(i, j int, distance2 float64) bool) {
 	r2 := radius * radius
 	for i, v := range g.points {

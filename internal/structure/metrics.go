@@ -18,9 +18,9 @@ func TMScore(model, native []Vec) float64 {
 	return score
 }
 
-// AlignedTMScore is TMScore for the aligned residues of two structures, which may be fewer than a structure has: length
-// is the number of residues of the structure by which the score is normalised, in the mean and in d0. The only error is
-// that of ctx, once it ends. It panics where the lists differ in length.
+// AlignedTMScore is [TMScore] for the aligned residues of two structures, which may be fewer than a structure has:
+// length is the number of residues of the structure by which the score is normalised, in the mean and in d0. The only
+// error is that of ctx, once it ends. It panics where the lists differ in length.
 func AlignedTMScore(ctx context.Context, model, native []Vec, length int) (float64, error) {
 	sameLength(model, native)
 	if len(native) == 0 {
@@ -138,7 +138,7 @@ func sameIndices(a, b []int32) bool {
 // LDDT returns the superposition-free agreement of one point per residue (CA for proteins): the fraction of the
 // native's distances under 15 Å that the model preserves within 0.5, 1, 2 and 4 Å, averaged over the four. Both
 // results are 0 to 1: one over all distances, and one per residue over its own. A residue without neighbours scores
-// 1, as in AlphaFold's program. It panics where the lengths differ. Use NewReference to compare many models with
+// 1, as in AlphaFold's program. It panics where the lengths differ. Use [NewReference] to compare many models with
 // one native.
 //
 // Source: Mariani et al., Bioinformatics 29, 2722 (2013), without its stereochemical checks.

@@ -53,7 +53,7 @@ func symbolOf(s string) (string, bool) {
 
 // ReadComponentCIF reads the first data block with atoms of a file as the Chemical Component Dictionary has it
 // (chem_comp_atom, chem_comp_bond). Every atom must have coordinates: the ideal ones, or else those of the model. The
-// error is a *ParseError, or one from r.
+// error is a [*ParseError], or one from r.
 func ReadComponentCIF(r io.Reader, lim Limits) (*Molecule, error) {
 	in := newLines("mmCIF", r, lim.defaults())
 	c := &componentReader{in: in, index: map[string]int{}}
@@ -242,7 +242,7 @@ func (m *Molecule) check(in *lines) error {
 	return nil
 }
 
-// WriteComponentCIF writes a molecule with a code as a file that ReadComponentCIF reads. All atoms must have names.
+// WriteComponentCIF writes a molecule with a code as a file that [ReadComponentCIF] reads. All atoms must have names.
 func (m *Molecule) WriteComponentCIF(w io.Writer, code string) error {
 	b := bufio.NewWriter(w)
 	id := cifQuote(code)

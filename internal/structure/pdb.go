@@ -14,8 +14,8 @@ import (
 
 // ReadPDB reads the first model of a PDB file. Polymers, ligands and waters that share a chain letter become
 // separate chains; the residues of a polymer are numbered from 1 in the order listed. A blank chain letter is
-// replaced by a free one, a new one after each TER. Of alternative locations it keeps one per residue, that of the
-// highest occupancy. The error is a *ParseError, or one from r.
+// replaced by a free one, a new one after each TER. It keeps one alternative location per residue, that of the highest
+// occupancy. The error is a [*ParseError], or one from r.
 //
 // Source: wwPDB Contents Guide 3.3, with hybrid-36 residue numbers.
 func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
@@ -279,8 +279,8 @@ func (e *PDBLimitError) Error() string {
 }
 
 // WritePDB writes the structure in the PDB format: polymers, each closed by TER, then ligands, then waters. Where
-// the structure does not fit the format's columns, the error is a *PDBLimitError; other errors are those of
-// WriteCIF. In either case nothing was written. The same input gives the same bytes.
+// the structure does not fit the format's columns, the error is a [*PDBLimitError]; other errors are those of
+// [WriteCIF]. In either case nothing was written. The same input gives the same bytes.
 //
 // Source: wwPDB Contents Guide 3.3.
 func WritePDB(w io.Writer, s *Structure, m Meta) error {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// ReadCIF reads the first model of the first data block of an mmCIF file that has atoms. Of alternative locations
-// it keeps one per residue, that of the highest occupancy. Chains are those of label_asym_id where the file
-// describes them; otherwise polymers, ligands and waters are separated by their names and atoms. Missing
-// occupancies are 1, missing B-factors 0, and a missing element follows from the atom's name. Residues without
-// atoms are not listed. The error is a *ParseError, or one from r.
+// ReadCIF reads the first model of the first data block of an mmCIF file that has atoms. It keeps one alternative
+// location per residue, that of the highest occupancy. Chains are those of label_asym_id where the file describes them;
+// otherwise polymers, ligands and waters are separated by their names and atoms. Missing occupancies are 1, missing
+// B-factors 0, and a missing element follows from the atom's name. Residues without atoms are not listed. The error is
+// a [*ParseError], or one from r.
 func ReadCIF(r io.Reader, lim Limits) (*Structure, error) {
 	s, _, err := readCIF(r, lim)
 	return s, err

@@ -8,7 +8,7 @@ import (
 )
 
 // ReadSDF reads the first record of an SD file, a connection table of the version V2000 or V3000. Its atoms have no
-// names. The error is a *ParseError, or one from r.
+// names. The error is a [*ParseError], or one from r.
 //
 // Source: BIOVIA, CTFile Formats (2020).
 func ReadSDF(r io.Reader, lim Limits) (*Molecule, error) {

@@ -72,7 +72,7 @@ func init() {
 	}
 }
 
-// Letters returns the sequence of a polymer, see Letter.
+// Letters returns the sequence of a polymer, see [Letter].
 func Letters(c *Chain) string {
 	out := make([]byte, len(c.Residues))
 	for i := range c.Residues {
@@ -81,7 +81,7 @@ func Letters(c *Chain) string {
 	return string(out)
 }
 
-// Letter returns the one-letter code of a component in a polymer of the given kind, or Unknown where it has none. A
+// Letter returns the one-letter code of a component in a polymer of the given kind, or [Unknown] where it has none. A
 // modified residue has the code of its parent.
 func Letter(kind Kind, comp string) byte {
 	table := letters
@@ -116,7 +116,7 @@ func Component(kind Kind, letter byte) (string, bool) {
 	return "", false
 }
 
-// Sequence returns the chain in one-letter codes, one per listed residue (see Letter). Residues that an experiment
+// Sequence returns the chain in one-letter codes, one per listed residue (see [Letter]). Residues that an experiment
 // did not resolve are therefore missing. It is empty outside polymers.
 func (c *Chain) Sequence() string {
 	if !c.Kind.Polymer() {

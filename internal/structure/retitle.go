@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrNotWritten is returned by RetitleCIF for a file that WriteCIF did not write.
+// ErrNotWritten is returned by [RetitleCIF] for a file that [WriteCIF] did not write.
 var ErrNotWritten = errors.New("the file was not written by this package")
 
 // methodologyItem is the last item of the categories that RetitleCIF replaces.
@@ -17,9 +17,9 @@ const methodologyItem = "_struct.pdbx_structure_determination_methodology "
 // maxHead bounds what RetitleCIF reads before it gives a file up, in bytes.
 const maxHead = 64 << 10
 
-// RetitleCIF copies a computed structure that WriteCIF wrote, with the ID and Title of m instead of its own. The copy
-// has the bytes that WriteCIF would have written with them. Errors are those of r and w, and ErrNotWritten; nothing has
-// been written then.
+// RetitleCIF copies a computed structure that [WriteCIF] wrote, with the ID and Title of m instead of its own. The copy
+// has the bytes that WriteCIF would have written with them. Errors are those of r and w, and [ErrNotWritten]; nothing
+// has been written then.
 func RetitleCIF(w io.Writer, r io.Reader, m Meta) error {
 	in := bufio.NewReaderSize(r, maxHead)
 	head, err := in.Peek(maxHead)
@@ -50,8 +50,8 @@ func paeFileOf(head []byte) string {
 	return strings.Trim(string(line), `'"`)
 }
 
-// RetitlePDB copies a computed structure that WritePDB wrote, with the Title of m instead of its own. The copy has the
-// bytes that WritePDB would have written with it. Errors are those of r and w.
+// RetitlePDB copies a computed structure that [WritePDB] wrote, with the Title of m instead of its own. The copy has
+// the bytes that WritePDB would have written with it. Errors are those of r and w.
 func RetitlePDB(w io.Writer, r io.Reader, m Meta) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	out := bufio.NewWriterSize(w, 64<<10)

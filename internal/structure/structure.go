@@ -127,7 +127,7 @@ func (s *Structure) Atoms() int {
 	return n
 }
 
-// Centres returns one point in Å per residue that has one (see Residue.Centre), in order.
+// Centres returns one point in Å per residue that has one (see [Residue.Centre]), in order.
 func (c *Chain) Centres() []Vec {
 	out := make([]Vec, 0, len(c.Residues))
 	for i := range c.Residues {

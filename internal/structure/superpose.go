@@ -9,7 +9,7 @@ import (
 var identity = [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
 
 // Superpose returns the rotation and translation that move mobile onto target with the smallest root mean square
-// deviation in Å: x' = rot·x + trans (see Apply). The rotation is always proper, so that a mirror image is never
+// deviation in Å: x' = rot·x + trans (see [Apply]). The rotation is always proper, so that a mirror image is never
 // matched by reflection. It allocates nothing. For no points the result is the identity, for one point a
 // translation; for collinear or coinciding points it is one of the equally good rotations. It panics where the
 // lengths differ.
@@ -47,7 +47,7 @@ func RMSD(a, b []Vec) float64 {
 	return rmsd
 }
 
-// Apply returns the moved point rot·v + trans, in Å; rot and trans are those of Superpose.
+// Apply returns the moved point rot·v + trans, in Å; rot and trans are those of [Superpose].
 func Apply(rot [3][3]float64, trans, v Vec) Vec { return add(rotate(&rot, v), trans) }
 
 // rotate returns r·v.

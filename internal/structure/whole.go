@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ReadWhole is Read with the residues of whole sequences (_entity_poly_seq, SEQRES) that have no atoms, as residues
+// ReadWhole is [Read] with the residues of whole sequences (_entity_poly_seq, SEQRES) that have no atoms, as residues
 // without atoms. Positions count in the whole sequence. The author numbers of these residues continue those of the
 // residue before them, or precede that after them. A chain of a PDB file that does not fit its SEQRES is as Read has
 // it.

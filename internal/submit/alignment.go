@@ -15,8 +15,8 @@ import (
 )
 
 // ReferencedAlignments lists the alignments that a job names: those of its sequences first, then those of its parameter
-// alignmentId, then those of its library item. Where several are of one sequence, the first is used. What an earlier
-// check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's;
+// alignmentId, then those of its library item. Where several are of one sequence, the first is used. A file that an
+// earlier check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's;
 // ErrNoItem: the library item of the job is gone, and what is returned are the others.
 func (r *Resolver) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
 	var out []runs.ReferencedAlignment

@@ -64,7 +64,7 @@ func (m *BatchSum) Proteins() []string {
 	return out
 }
 
-// Batch checks a batch, all of its rows and the files that they name. An error with CodeInvalid is pleat.Errors with
+// Batch checks a batch, all of its rows and the files that they name. An error with CodeInvalid is [pleat.Errors] with
 // the first faults. If those are faults of rows, it also returns the batch, with the sum of the valid rows that were
 // checked; nil if the rows were not checked.
 func (r *Resolver) Batch(ctx context.Context, by Caller, q BatchRequest) (*NewBatch, error) {
@@ -142,7 +142,7 @@ func (r *Resolver) prepareBatch(ctx context.Context, by Caller, q *BatchRequest)
 	return &p, faults.Err()
 }
 
-// check validates all rows and adds them up. Of the faults, the first are in the error, a pleat.Errors.
+// check validates all rows and adds them up. The error, a pleat.Errors, has the first of the faults.
 func (p *preparedBatch) check(ctx context.Context) error {
 	if err := p.checkLetters(ctx); err != nil {
 		return err

@@ -17,7 +17,7 @@ func NewLibraryKey(item pleat.ItemID) string {
 }
 
 // StorageError converts an error of the artifact store to one for the caller, with CodeUnavailable unless it is a
-// pleat.Error.
+// [pleat.Error].
 func StorageError(err error) error {
 	var e *pleat.Error
 	switch {

@@ -33,7 +33,7 @@ type Once struct {
 }
 
 // CheckReads refuses to a key without the scope read what would tell it what the user has stored: the result can be
-// public, or be sent to an address in the request. What says what the key may not do.
+// public, or be sent to an address in the request. The argument what says what the key may not do.
 func (c Caller) CheckReads(what string) error {
 	if c.Scopes.Has(pleat.ScopeRead) {
 		return nil
@@ -41,7 +41,8 @@ func (c Caller) CheckReads(what string) error {
 	return pleat.Errorf(pleat.CodeForbidden, "This key may not %s; it needs the scope %s too", what, pleat.ScopeRead)
 }
 
-// CheckReadsSources is CheckReads for work on the sources of a workflow. Those that are not stored need no scope.
+// CheckReadsSources is [Caller.CheckReads] for work on the sources of a workflow. Those that are not stored need no
+// scope.
 func (c Caller) CheckReadsSources(p *flow.Plan) error {
 	ownSpec := p.Design != nil && p.Design.Task == nil
 	if !ownSpec && !slices.ContainsFunc(p.Sources(), flow.StructureSource.Stored) {

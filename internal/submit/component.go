@@ -10,8 +10,8 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// ReferencedComponents finds the files of the components that a job names by library item, in their order. What an
-// earlier check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
+// ReferencedComponents finds the files of the components that a job names by library item, in their order. A file that
+// an earlier check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
 func (r *Resolver) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	var out []runs.ReferencedFile
 	for i := range f.Constraints.Components {

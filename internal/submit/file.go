@@ -159,7 +159,7 @@ type anyJSON struct{}
 // UnmarshalJSON accepts what encoding/json has checked.
 func (*anyJSON) UnmarshalJSON([]byte) error { return nil }
 
-// depthOf returns how deep the arrays and objects of a JSON document are nested. Of anything else the number means
+// depthOf returns how deep the arrays and objects of a JSON document are nested. For anything else the number means
 // nothing.
 func depthOf(data []byte) int {
 	depth, most, quoted := 0, 0, false

@@ -31,7 +31,7 @@ type NewFold struct {
 }
 
 // Fold decides on a run of a fold job: it checks the job and the files that it names, and chooses what the run needs.
-// An error with CodeInvalid is pleat.Errors with every fault of the job, or the first fault of the files; the job and
+// An error with CodeInvalid is [pleat.Errors] with every fault of the job, or the first fault of the files; the job and
 // the model, if it is known, are returned then, too. Without a known model, only the checks that need none are made.
 func (r *Resolver) Fold(ctx context.Context, by Caller, q FoldRequest) (NewFold, error) {
 	f := NewFold{Job: q.Job}

@@ -25,7 +25,7 @@ func (c Caller) EmptyDesign(alias, name string) runs.NewWorkflow {
 }
 
 // Graph reads the text of a graph for a draft, and checks the spec that it runs with its files. An error is like that
-// of Workflow.
+// of [Resolver.Workflow].
 func (r *Resolver) Graph(ctx context.Context, by Caller, alias, text string) (runs.Graph, error) {
 	p, g, err := parseGraph(alias, text)
 	if err != nil {

@@ -153,8 +153,8 @@ func (r *Resolver) readContent(ctx context.Context, by Caller, q *BatchRequest, 
 	return nil
 }
 
-// importedRow returns a job of a file as a row of a batch. What the file says of parameters and constraints stands
-// before those of the batch.
+// importedRow returns a job of a file as a row of a batch. The parameters and constraints of the file take precedence
+// over those of the batch.
 func importedRow(j *pleat.Job, id string, of pleat.Params) batch.Entry {
 	e := batch.Entry{CustomID: id, Sequences: j.Sequences}
 	if len(j.Params.Values) > 0 {

@@ -32,8 +32,8 @@ func (r *Resolver) Models(ctx context.Context) ([]pleat.Model, error) {
 	return r.models.get(ctx, r.Workers, modelsMaxAge)
 }
 
-// RecentModels returns the models that run here, as the store listed them at most 0.1 s ago. Ask it when Models does
-// not have the model: a worker may have started since.
+// RecentModels returns the models that run here, as the store listed them at most 0.1 s ago. Ask it when
+// [Resolver.Models] does not have the model: a worker may have started since.
 func (r *Resolver) RecentModels(ctx context.Context) ([]pleat.Model, error) {
 	return r.models.get(ctx, r.Workers, modelsRecentAge)
 }

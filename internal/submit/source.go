@@ -77,7 +77,7 @@ type SourceFold struct {
 }
 
 // SourceFold finds the run and the sequence that ref names: the latest run if it names none, the first protein if it
-// names no sequence. A job that owner may not read is pleat.ErrJobNotFound. The run may be in any state.
+// names no sequence. A job that owner may not read is [pleat.ErrJobNotFound]. The run may be in any state.
 func (r *Resolver) SourceFold(ctx context.Context, owner pleat.ProjectID, ref pleat.FoldRef) (SourceFold, error) {
 	v, err := r.Runs.View(ctx, ref.Job)
 	if err != nil {

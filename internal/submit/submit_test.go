@@ -194,7 +194,7 @@ func TestWorkflowRun(t *testing.T) {
 	})
 }
 
-// Whom the end of a run notifies: its own address, else the owner's endpoint if it is enabled or the default.
+// The receiver of a run's end: its own address, else the owner's endpoint if it is enabled or the default.
 func TestJobWebhooks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		w := newWorld(t, s)

@@ -14,8 +14,8 @@ import (
 	"pleat/internal/template"
 )
 
-// ReferencedTemplates finds the files of the templates that a job names, in their order. What an earlier check has
-// found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
+// ReferencedTemplates finds the files of the templates that a job names, in their order. A file that an earlier check
+// has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
 func (r *Resolver) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	var out []runs.ReferencedFile
 	for i := range f.Constraints.Templates {

@@ -64,7 +64,7 @@ func (c Caller) newWorkflow(alias string, kind pleat.TaskKind, name string) runs
 	}}
 }
 
-// ExecuteDraft checks a draft like a new workflow, and returns its run. An error is like that of Workflow.
+// ExecuteDraft checks a draft like a new workflow, and returns its run. An error is like that of [Resolver.Workflow].
 func (r *Resolver) ExecuteDraft(ctx context.Context, by Caller, w *pleat.Workflow) (runs.RunSpec, error) {
 	p, err := r.draftPlan(ctx, w)
 	if err != nil {

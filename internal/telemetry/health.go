@@ -19,9 +19,9 @@ import (
 // Status is the response of /healthz and /readyz. It is not in package api, whose types are those of /v1.
 type Status struct {
 	Status    string `json:"status"`
-	Version   string `json:"version" doc:"Of the service."`
-	Workers   string `json:"workers,omitempty" doc:"Of /readyz: none, if no worker is live."`
-	Artifacts string `json:"artifacts,omitempty" doc:"Of /readyz: failing, if files cannot be stored."`
+	Version   string `json:"version" doc:"Version of the service."`
+	Workers   string `json:"workers,omitempty" doc:"Only of /readyz: none, if no worker is live."`
+	Artifacts string `json:"artifacts,omitempty" doc:"Only of /readyz: failing, if files cannot be stored."`
 }
 
 // Alive is the status of a process that runs.
@@ -44,9 +44,9 @@ const (
 	probeWait  = time.Second      // how long a check waits for one
 )
 
-// Ready reports whether the process can serve: the database answers and has this version's schema. What makes jobs
-// wait, but refuses none, is part of the status: a server that cannot store files or knows no live worker accepts jobs.
-// An error has CodeUnavailable.
+// Ready reports whether the process can serve: the database answers and has this version's schema. A condition that
+// makes jobs wait, but refuses none, is part of the status: a server that cannot store files or knows no live worker
+// accepts jobs. An error has CodeUnavailable.
 func (h *Health) Ready(ctx context.Context) (Status, error) {
 	if h.DB == nil {
 		return Alive(), nil

@@ -271,7 +271,7 @@ func TestGuardTakes(t *testing.T) {
 	}
 }
 
-// Whoever saves a target does not learn where a name leads or whether it exists: the answers for all names are the
+// A user who saves a target does not learn where a name leads or whether it exists: the answers for all names are the
 // same, but for the name. For https nothing is even looked up.
 func TestGuardTellsNothingOfNames(t *testing.T) {
 	n := newNames(t, map[string]string{

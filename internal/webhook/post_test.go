@@ -194,7 +194,7 @@ func TestPostAnswers(t *testing.T) {
 	}
 }
 
-// What may go wrong on the way, phase by phase.
+// The faults on the way, phase by phase.
 func TestPostFaults(t *testing.T) {
 	ca := newAuthority(t)
 	far := time.Now().Add(time.Hour)
@@ -439,7 +439,7 @@ func TestPostHugeAnswer(t *testing.T) {
 	}
 }
 
-// What is kept of a public receiver's answer.
+// The kept part of a public receiver's answer.
 func TestPostKeepsAnswer(t *testing.T) {
 	var bomb bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&bomb, gzip.BestSpeed)

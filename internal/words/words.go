@@ -11,7 +11,8 @@ import (
 )
 
 // Nearest returns the name of which got is a misspelling, see Misspells, or that begins or ends with it; "" if there is
-// none. Of several it returns the one with the fewest edits, and of those the first in alphabetical order.
+// none. If there are several, it returns the one with the fewest edits, and among those the first in alphabetical
+// order.
 func Nearest(got string, names []string) string {
 	// shortest is the fewest letters of a name that stand for the whole: two letters begin too many names.
 	const shortest = 3

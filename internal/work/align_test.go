@@ -94,7 +94,7 @@ func TestAlignmentReachesTheEngine(t *testing.T) {
 			}) {
 				t.Error("the search is not cited")
 			}
-			// What was found is readable before the fold has ended.
+			// The alignment is readable before the fold has ended.
 			v, err := f.s.Runs.View(context.Background(), w.Fold.Job)
 			if err != nil || v.Run.MSA != pleat.StateCompleted || v.Run.State != pleat.StateRunning {
 				t.Errorf("the alignment is %s, the run %s, %v", v.Run.MSA, v.Run.State, err)

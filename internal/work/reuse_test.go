@@ -315,7 +315,7 @@ func TestAnswersArePrivate(t *testing.T) {
 		}); !ran {
 			t.Error("a job that is private again answered another user's")
 		}
-		// What a public job no longer shows is not given out either.
+		// Files that a public job no longer shows are not given out either.
 		if err := f.s.Runs.SetPublic(ctx, f.owner, adas.Job.ID, true); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// maxLine bounds a log line and the name of a stage, in bytes. What is longer is cut off.
+// maxLine bounds a log line and the name of a stage, in bytes. A longer name is cut off.
 const maxLine = 2000
 
 // sink receives what an engine reports about one attempt. It implements pleat.Sink. Progress and Log only add to the

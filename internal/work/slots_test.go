@@ -124,7 +124,7 @@ func newComputing(t *testing.T) *computing {
 }
 
 // The next task begins while the last one's result is written, in one slot and in the memory of one; so many results
-// at once, and no more. What is being written can still be cancelled, and each result is its own task's.
+// at once, and no more. A result that is being written can still be cancelled, and each result is its own task's.
 func TestWritingFreesTheSlot(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {

@@ -226,7 +226,8 @@ func (p *Pool) interrupted(t *runningTask) bool {
 	return false
 }
 
-// scratch creates the empty folder of one attempt, named TASK-ATTEMPT. What an earlier process left there is deleted.
+// scratch creates the empty folder of one attempt, named TASK-ATTEMPT. Files that an earlier process left there are
+// deleted.
 func (p *Pool) scratch(t *runningTask) (string, error) {
 	dir := filepath.Join(p.cfg.Dir, fmt.Sprintf("%s-%d", t.Task.ID, t.Task.Attempt))
 	if os.Mkdir(dir, 0o700) == nil {

@@ -20,7 +20,7 @@ import (
 const crambin = "TTCCPSIVARSNFNVCRLPGTPEAICATYTGCIIIPGATCPGDYAN"
 
 // An engine gets templates as files in the positions of the chain: of the library, and of the Protein Data Bank, which
-// the worker asks itself. What cannot be read ends the run with a sentence that names the field.
+// the worker asks itself. A template that cannot be read ends the run with a sentence that names the field.
 func TestTemplatesReachTheEngine(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {

@@ -16,9 +16,9 @@ import (
 
 // claims is what the worker has room for, and what it was given but has not taken yet. Client.mu guards it.
 //
-// A slot group of the worker asks by Claim, which returns what is there. What it still has room for stays as an ask:
-// poll holds a claim with all of them at the server, puts the tasks that come into given, and wakes the group, which
-// calls Claim again.
+// A slot group of the worker asks by Claim, which returns what is there. The room that is left stays as an ask: poll
+// holds a claim with all of them at the server, puts the tasks that come into given, and wakes the group, which calls
+// Claim again.
 type claims struct {
 	asks    map[string]*standingAsk // by the names of their queues
 	given   []runs.ClaimedTask
@@ -79,8 +79,8 @@ func (c *Client) Unsubscribe(topic string, ch chan struct{}) {
 	c.claims.signal()
 }
 
-// Claim returns tasks that the server has given to the worker and that a filter allows. What it still has room for is
-// asked for until the next Claim of the same queues, or Unsubscribe.
+// Claim returns tasks that the server has given to the worker and that a filter allows. Tasks for the room that is left
+// are asked for until the next Claim of the same queues, or Unsubscribe.
 func (c *Client) Claim(
 	_ context.Context, _ pleat.WorkerID, filter tasks.ClaimFilter,
 ) ([]runs.ClaimedTask, error) {
@@ -317,7 +317,7 @@ func (c *Client) take(taskList []Task) {
 	if len(c.claims.given) == 0 {
 		return
 	}
-	// What nobody waits for any more goes back.
+	// Tasks that nobody waits for any more go back.
 	c.returnGiven(func(t *runs.ClaimedTask) bool { return c.claims.topics[tasks.QueueTopic(t.Task.Queue)] == nil })
 }
 

@@ -9,8 +9,7 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// TaskOf returns a claimed task for the wire, without its token and links. What the owner's webhooks hold stays with
-// the service.
+// TaskOf returns a claimed task for the wire, without its token and links. The owner's webhooks stay with the service.
 func TaskOf(c *runs.ClaimedTask) Task {
 	k := &c.Task
 	out := Task{

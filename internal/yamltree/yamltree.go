@@ -1,6 +1,6 @@
 // Package yamltree reads YAML into a tree whose nodes know their path and line, for messages. It is strict: it takes no
 // anchors, aliases, tags, merged keys or further documents, and it converts no scalar on its own: a chain called NO is
-// NO and not false. What a text means does not depend on a reader's version of YAML.
+// NO and not false. The meaning of a text does not depend on a reader's version of YAML.
 //
 // It is pure: it uses no file, clock, network or randomness.
 package yamltree

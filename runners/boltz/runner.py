@@ -43,7 +43,7 @@ FILES = {"boltz-2": ["boltz2_conf.ckpt", "boltz2_aff.ckpt"], "boltz": ["boltz1_c
 # Samples at once where the service sets no limit: the package's default.
 PARALLEL = 5
 NAME = "job"
-# What the package raises on a job that it cannot run. Any other exception is a fault of the installation.
+# The exceptions of the package for a job that it cannot run. Any other exception is a fault of the installation.
 REFUSALS = (ValueError, KeyError, AssertionError)
 # The package uses AllChem.Descriptors, which exists only after other modules were imported.
 AllChem.Descriptors = Descriptors

@@ -145,7 +145,7 @@ class Step:
             nonlocal drawn
             target = parse(path, *more, **named)
             found = chains_of(target)
-            # Of a redesign the target is the residues that stay, else the chains that have none to design.
+            # For a redesign the target is the residues that stay, else the chains that have none to design.
             if target.design_info.res_design_mask.all() or not self.redesign and all(c[2] for c in found):
                 raise unsupported(
                     "BoltzGen measures a design against a target, which the spec does not have; a target is a chain "

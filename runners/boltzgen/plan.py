@@ -1,4 +1,4 @@
-"""What the package is told: the checked parameters of a job as arguments of its command line."""
+"""The arguments of the package: the checked parameters of a job as arguments of its command line."""
 
 import json
 import math
@@ -139,8 +139,8 @@ def batch(designs: int, parallel: int) -> int:
 
 
 def stem(text: str) -> str:
-    """The name of the spec for the package. What it would take for its own numbering is refused. pandas reads the name
-    back from a table, and makes a number, a truth value or nothing of some."""
+    """The name of the spec for the package. Text that it would take for its own numbering is refused. pandas reads the
+    name back from a table, and makes a number, a truth value or nothing of some."""
     if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", text):
         raise invalid(f"the stem {text!r} of the spec must be 1 to 64 letters, digits and hyphens")
     try:
@@ -181,7 +181,7 @@ def smiles(folder: Path, spec: str) -> Iterable[tuple[str, str]]:
             yield str(ligand["id"]), ligand["smiles"]
 
 
-# What the package raises on a component that its dictionary lacks.
+# The exceptions of the package for a component that its dictionary lacks.
 MISSING = re.compile(r"There is no item named '([^']+)\.pkl' in the archive")
 
 

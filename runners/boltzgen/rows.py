@@ -1,4 +1,4 @@
-"""The rows of a result, from the table of the package. What it writes where there is no value becomes null."""
+"""The rows of a result, from the table of the package. Its placeholders for missing values become null."""
 
 import csv
 import math

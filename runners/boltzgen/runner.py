@@ -1,7 +1,7 @@
 """The runner of BoltzGen: designs of binders. It runs the package's own steps in this process, and offers a checkpoint
 after each.
 
-It does what `boltzgen run` does. What the package prints and goes on from is a failure or a note here.
+It does what `boltzgen run` does. An error that the package prints before it goes on is a failure or a note here.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ STATE = "state.json"
 FILES = [*plan.DESIGN, plan.INVERSE_FOLDING, plan.FOLDING, plan.AFFINITY, plan.MOLECULES]
 DRAWN, FOLDED = "intermediate_designs", "intermediate_designs_inverse_folded"
 FINAL = "final_ranked_designs"
-# What the package raises on a spec that it cannot read. Any other exception is a fault of the installation.
+# The exceptions of the package for a spec that it cannot read. Any other exception is a fault of the installation.
 REFUSALS = (ValueError, KeyError, AssertionError, IndexError)
 
 
@@ -104,7 +104,7 @@ class Run:
         self.saved: list[Path] = []
 
     def fingerprint(self) -> str:
-        """What a checkpoint must have been made of to be continued."""
+        """The inputs that a checkpoint must have been made of to be continued."""
         digest = hashlib.sha256()
         about = [FORMAT, version("boltzgen"), self.runner.digest, self.job.seed, self.job.input, self.job.params]
         digest.update(json.dumps(about, sort_keys=True).encode())

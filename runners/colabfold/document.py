@@ -90,7 +90,7 @@ def paired(entities: Iterable[Entity]) -> bool:
 
 
 def notes(entities: Iterable[Entity]) -> list[str]:
-    """What the job's owner should know about the alignments."""
+    """Notes on the alignments for the job's owner."""
     alone = [c for e in entities if not e.unpaired for c in e.chains]
     if not alone:
         return []

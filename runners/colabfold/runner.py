@@ -243,8 +243,8 @@ class Prediction:
             self.runner.compiled.add(size)
 
     def inputs(self, alone: bool, given: list[dict[str, Any] | None]) -> tuple[list[str], list[int], Any, Any, Any]:
-        """What the package reads of the job: sequences, numbers of copies, unpaired and paired rows, and templates.
-        alone: the job has no alignments; given: the templates of each chain, empty: it has none."""
+        """The parts of the job that the package reads: sequences, numbers of copies, unpaired and paired rows, and
+        templates. alone: the job has no alignments; given: the templates of each chain, empty: it has none."""
         path = self.job.path("colabfold/job.a3m")
         path.write_text(document.a3m(self.entities))
         queries = [e.sequence for e in self.entities]

@@ -186,7 +186,7 @@ class Prediction:
         self.job.array("pae", pae, rank=rank)
 
 
-# What is kept of each sample.
+# The kept part of each sample.
 KEPT = (
     "sample_atom_coords",
     "plddt",

@@ -2,8 +2,8 @@
 
 The package makes the features of one chain; EsmFold2Model.forward documents what they mean for several. Here the
 package makes those of every chain, and they are joined: what numbers tokens, atoms and conformers goes on from chain to
-chain, asym_id numbers the chains, entity_id the different sequences, and sym_id the copies of one. Of one chain without
-an alignment they are the package's own.
+chain, asym_id numbers the chains, entity_id the different sequences, and sym_id the copies of one. For one chain
+without an alignment they are the package's own.
 
 Alignments are joined as in Biohub's package esm 3.4.1 (esm/models/esmfold2/paired_msa.py and prepare_input.py).
 """
@@ -35,7 +35,7 @@ class Chain:
 
 
 def build(chains: Sequence[Chain]) -> dict[str, Tensor]:
-    """What EsmFold2Model.fold takes, on the CPU."""
+    """The input of EsmFold2Model.fold, on the CPU."""
     parts = [package.prepare_protein_features(c.sequence) for c in chains]
     atoms = [int(p["atom_attention_mask"].sum()) for p in parts]
     entities: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What runners share of RDKit: SMILES that are checked, and conformers that depend on the job's seed."""
+"""The use of RDKit that runners share: SMILES that are checked, and conformers that depend on the job's seed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

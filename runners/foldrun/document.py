@@ -1,4 +1,4 @@
-"""What runners share when they turn a job's input into the input of a model's package. Standard library only.
+"""Helpers of runners that turn a job's input into the input of a model's package. Standard library only.
 
 The "sequences" of a job are dictionaries with kind, sequence, chains and the optional is_ccd, cyclic, modifications and
 property_type; docs/runner-protocol.md describes them. Messages name the field by its path in the job.

@@ -1,4 +1,4 @@
-"""What the author of a runner handles: the load request, the job, and how each ends."""
+"""The objects that the author of a runner handles: the load request, the job, and how each ends."""
 
 import array
 import hashlib
@@ -79,7 +79,7 @@ class Component:
 
 @dataclass
 class Load:
-    """What to load: a model of the manifest, onto a device (cpu, or cuda:0, the only one that this process sees)."""
+    """The load request: a model of the manifest, on a device (cpu, or cuda:0, the only one that this process sees)."""
 
     model: str
     weights_dir: Path | None
@@ -89,7 +89,7 @@ class Load:
 
 @dataclass
 class Ready:
-    """What was loaded."""
+    """The loaded model."""
 
     engine_version: str
     weights_sha256: str | None = None  # None where the engine has no weights
@@ -100,7 +100,7 @@ class Ready:
 
 @dataclass
 class Result:
-    """What a job predicted, in addition to its files. Scores that the model does not give are left out, never
+    """The predictions of a job, in addition to its files. Scores that the model does not give are left out, never
     invented."""
 
     scores: dict[str, Any] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Result:
     chain_map: dict[str, str] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)  # seconds by stage
     metrics: dict[str, Any] = field(default_factory=dict)  # anything else worth keeping, small
-    # Of a design: its parameters as they took effect, in the names of the request; those that the package does not say
+    # For a design: its parameters as they took effect, in the names of the request; those that the package does not say
     # are left out.
     params: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # sentences that the owner should read

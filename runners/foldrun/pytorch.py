@@ -1,4 +1,4 @@
-"""What runners of PyTorch models share: how they set it up, what they say of their device, and their seeds."""
+"""The common part of runners of PyTorch models: how they set it up, what they say of their device, and their seeds."""
 
 import random
 

@@ -44,7 +44,7 @@ MIN_ATOMS = 97
 PARALLEL = 5
 # The model gives the mean of 64 bins up to 32 Å; the middle of the last bin is the highest value.
 PAE_MAX = 31.75
-# What the package raises on a job that it cannot run. Any other exception is a fault of the installation.
+# The exceptions of the package for a job that it cannot run. Any other exception is a fault of the installation.
 REFUSALS = (ValueError, KeyError, AssertionError)
 
 

@@ -139,8 +139,8 @@ def file_of(spec: Any) -> dict[str, Any]:
 
 
 def write(chains: list[Chain], letters: dict[tuple[str, int], str], path: Path) -> None:
-    """Writes the structure with other amino acids at (chain, position). Of a residue that changes the side chain is
-    left out but for CB. B-factors are 0: there is no confidence."""
+    """Writes the structure with other amino acids at (chain, position). If a residue changes, its side chain is left
+    out but for CB. B-factors are 0: there is no confidence."""
     structure = gemmi.Structure()
     structure.name = "design"
     model = gemmi.Model(1)

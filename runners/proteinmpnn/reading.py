@@ -59,7 +59,7 @@ class Molecule:
 
 @dataclass
 class Records:
-    """What gemmi does not tell of a file."""
+    """The facts of a file that gemmi does not report."""
 
     text: str  # with a letter for every chain
     ends: Counter[str]  # TER records of a letter

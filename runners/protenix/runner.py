@@ -35,7 +35,7 @@ SIZES = "sizes.json"
 PARALLEL = 5
 # The model gives the mean of 64 bins up to 32 Å; the middle of the last bin is the highest value.
 PAE_MAX = 31.75
-# What the package raises on a job that it cannot run. Any other exception is a fault of the installation.
+# The exceptions of the package for a job that it cannot run. Any other exception is a fault of the installation.
 REFUSALS = (ValueError, KeyError, AssertionError, TimeoutError)
 # Atoms that a modified residue needs: the package would leave one without them unbound in the chain.
 BACKBONE = {"protein": {"N", "CA", "C"}, "rna": {"P", "C1'", "O3'"}, "dna": {"P", "C1'", "O3'"}}

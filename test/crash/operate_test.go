@@ -161,8 +161,8 @@ func started(t *testing.T, env map[string]string) {
 	n.Stop()
 }
 
-// No server, worker or command uses a database with another secret key or artifact store, and doctor says so. What is
-// lost can be replaced deliberately.
+// No server, worker or command uses a database with another secret key or artifact store, and doctor says so. A lost
+// key or store can be replaced deliberately.
 func TestAnotherSecretOrStore(t *testing.T) {
 	for name, fresh := range storetest.Databases() {
 		t.Run(name, func(t *testing.T) {

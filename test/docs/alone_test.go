@@ -43,7 +43,7 @@ func TestProgramAlone(t *testing.T) {
 	}
 	contains(t, run("version"), "runners ", ": boltz, boltzgen, chai, ", "example", "proteinmpnn")
 	contains(t, run("engines", "list"), "boltz-2", "not installed", "example-helix", "needs nothing")
-	// Whoever asks gets an answer; nothing is written before something is installed or run.
+	// Every command answers; nothing is written before something is installed or run.
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
 		t.Errorf("the folder has %d entries: %v", len(list), err)
 	}

@@ -153,7 +153,7 @@ func rowOf(rows []*spanRow, s *receivedSpan) *spanRow {
 	return nil
 }
 
-// compare fails the test if a span is not as the table says. What the caller of the test sent is no parent.
+// compare fails the test if a span is not as the table says. The span that the caller of the test sent is no parent.
 func (r *traceReceiver) compare(t *testing.T, rows []*spanRow) {
 	t.Helper()
 	r.mu.Lock()

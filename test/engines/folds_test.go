@@ -90,7 +90,7 @@ func TestRealEnginesSimpleFold(t *testing.T) {
 		t.Errorf("an unknown residue was accepted: %q", message)
 	}
 	l.stopped(strings.Replace(quick, `"samplingSteps":10`, `"samplingSteps":1000,"diffusionSample":25`, 1))
-	// Of the other sizes there are no weights here.
+	// For the other sizes there are no weights here.
 	l.refused("a size without weights", trp, strings.Replace(quick, "100M", "360M", 1), "",
 		"simplefold_360M.ckpt is missing", pleat.FailWeightsMissing)
 }

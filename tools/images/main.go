@@ -142,7 +142,7 @@ func (b *builder) worker() (recipe, error) {
 		env: []string{
 			"PATH=/usr/sbin:/usr/bin", "LANG=C.UTF-8", "PLEAT_DATA=/data", "PLEAT_ENGINES=" + b.engine,
 			"PLEAT_ENGINE_DATA=" + engineData, "PLEAT_WEIGHTS=/weights",
-			// What NVIDIA's container runtime adds; others ignore it.
+			// The devices that NVIDIA's container runtime adds; others ignore it.
 			"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
 		},
 		cmd:    []string{"worker"},

@@ -541,7 +541,7 @@ func matches(t *testing.T, s *meta.LabelSelector, p pod) bool {
 	return selector.Matches(p.labels)
 }
 
-// What a class says of a machine becomes the resources of its pods.
+// The machine of a class becomes the resources of its pods.
 func TestWorkerResources(t *testing.T) {
 	i := slices.IndexFunc(chartCases, func(c chartCase) bool { return c.name == "gpu" })
 	p := rendered(t, chartCases[i]).component("worker")[0]

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// stub stands for kubectl and helm. It writes its arguments to the file CALLS. What runs in a pod prints a token, or
+// stub stands for kubectl and helm. It writes its arguments to the file CALLS. The program in a pod prints a token, or
 // fails if UNREACHABLE is set.
 const stub = `#!/bin/sh
 echo "$*" >> "$CALLS"

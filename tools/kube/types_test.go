@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// What the chart uses of the types of KEDA 2.21 and of the Prometheus operator 0.95. Their own packages would bring
-// hundreds of modules. A field that is not here is refused, so a new one must be compared with theirs.
+// The part of the types of KEDA 2.21 and of the Prometheus operator 0.95 that the chart uses. Their own packages would
+// bring hundreds of modules. A field that is not here is refused, so a new one must be compared with theirs.
 
 type scaledJob struct {
 	meta.TypeMeta   `json:",inline"`

@@ -82,8 +82,8 @@ func (r *rewriter) path(p string) (string, bool) {
 	return p, false
 }
 
-// code returns Go code with the new path in its imports, comments and strings. What was in the form of gofmt, which
-// sorts imports, is so afterwards. Code that does not parse is treated like other text.
+// code returns Go code with the new path in its imports, comments and strings. Code that was in the form of gofmt,
+// which sorts imports, is so afterwards. Code that does not parse is treated like other text.
 func (r *rewriter) code(text []byte) []byte {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, "", text, parser.ImportsOnly)

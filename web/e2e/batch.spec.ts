@@ -205,7 +205,7 @@ test('the order and the filter of the table stand in the address and are the ser
 }) => {
   await visit(`/ui/batches/${screenId}`)
   await expect(page.locator('tr[data-row]')).toHaveCount(18)
-  // What failed is counted, and says why in its row.
+  // A failure is counted, and its row says why.
   await expect(page.getByRole('group', { name: 'Rows by status' })).toHaveText('3 failed15 completed')
   await expect(row(page, 5)).toContainText('Chain A has a residue that this engine does not like.')
   // A head names the unit and the direction of a score, and sorts by the better values.

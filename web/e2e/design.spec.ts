@@ -146,7 +146,8 @@ test('a binder is designed from a fold’s result by keyboard alone', async ({ p
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400)
   await page.setViewportSize({ width: 1280, height: 800 })
 
-  // What the page cannot read, it says at once; what the service refuses stands at its field, which has the focus.
+  // The page reports at once a text that it cannot read; a refusal of the service stands at its field, which has the
+  // focus.
   const epitope = page.getByLabel('Residues to bind', { exact: true })
   await epitope.focus()
   await page.keyboard.type('A: x')

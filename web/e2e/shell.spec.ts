@@ -24,7 +24,7 @@ test('the shell is small and its files are cached', async ({ request, server }) 
   expect(brotli).toBeLessThan(brotliBudget)
 })
 
-// What is requested before a page can be used, in the order of need: what waits for what decides on a slow line.
+// The requests before a page can be used, in the order of need: their dependencies decide on a slow line.
 for (const { name, path, usable, most } of [
   { name: 'the form', path: '/ui/', usable: 'textarea', most: 10 },
   { name: 'the list of jobs', path: '/ui/jobs', usable: '.state h2, tr[data-job]', most: 14 },

@@ -1,4 +1,4 @@
-// What runs have spent, on the page: the chart of a month with its tables, budgets, and who made what in lists.
+// The accounting of runs, on the page: the chart of a month with its tables, budgets, and who made what in lists.
 import { mkdirSync } from 'node:fs'
 import type { Page } from '@playwright/test'
 import type { ProjectRole, ProjectUsage } from '../src/api'

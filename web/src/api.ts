@@ -246,7 +246,8 @@ export const api = {
   login: () => dataOf(service.GET('/v1/login')),
   logout: () => dataOf(service.POST('/v1/logout')),
   usage: () => dataOf(service.GET('/v1/usage', chosen())),
-  // What was spent on some days: by the user in a project, in the whole project with its budget, and in all projects.
+  // The resources spent on some days: by the user in a project, in the whole project with its budget, and in all
+  // projects.
   ownUsage: (id: string, days: Days) =>
     dataOf(service.GET('/v1/usage', { params: { query: { ...days, ...inProject(id) } } })),
   projectUsage: (id: string, days: Partial<Days>) =>
@@ -366,7 +367,7 @@ export const api = {
     dataOf(service.GET('/v1/operator/audit', { params: { query: page } })),
 }
 
-/** What a link can share, as paths name it. */
+/** The objects that a link can share, as paths name it. */
 export type Shared = 'jobs' | 'batches' | 'workflows'
 
 /** How a workflow is created: whether it stays a draft, and in which project. */

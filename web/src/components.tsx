@@ -4,7 +4,7 @@ import { useId, useState } from 'preact/hooks'
 import { ServiceError } from './api'
 import { askToSignIn } from './session'
 
-/** What a page or a part of it shows until its data is there. */
+/** The placeholder of a page, or of a part of it, until its data is there. */
 export const Loading = ({ what = 'Loading' }: { what?: string }) => (
   <p class="loading" aria-busy="true">
     {what}…
@@ -43,7 +43,7 @@ export const ErrorMessage = ({ text }: { text: string }) =>
     </p>
   ) : null
 
-/** What a list shows when it has no rows. */
+/** The placeholder of a list without rows. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <section class="state">

@@ -1,5 +1,5 @@
 // The projects of the user, and the one in which the page lists and creates. The choice is kept in the browser, and the
-// addresses of lists name it. Who has a role in one project alone sees none of this.
+// addresses of lists name it. A user with a role in only one project sees none of this.
 import { computed, signal } from '@preact/signals'
 import type { Creator, Me, ProjectRole, ProjectRoleName } from 'pleat-client'
 
@@ -14,7 +14,7 @@ export const roleTexts: Record<Role, string> = {
 }
 const roles = Object.keys(roleTexts)
 
-/** Who is signed in, and what the user may do; null: nobody, or not known yet. */
+/** The user who is signed in, and what the user may do; null: nobody, or not known yet. */
 export const me = signal<Me | null>(null)
 
 /** The projects in which the user has a role, the own one first. */
@@ -22,7 +22,7 @@ export const projects = computed(() => me.value?.projects ?? [])
 
 const storageKey = 'pleat.project'
 
-/** What the browser keeps; empty if it keeps nothing, as in a private window of some browsers. */
+/** The value that the browser keeps; empty if it keeps nothing, as in a private window of some browsers. */
 function stored(): string {
   try {
     return localStorage.getItem(storageKey) ?? ''

@@ -8,7 +8,7 @@ export interface ScoredRun
   name: string
   href: string
   createdAt: string
-  /** What is said below the name, such as why the run failed. */
+  /** The text below the name, such as why the run failed. */
   note?: string
   /** Whether the page shows this run. */
   current?: boolean

@@ -24,7 +24,7 @@ interface Route {
   load?: () => Promise<Page>
   /** Whether the page is shown without a session. It asks to sign in itself if the service answers 401. */
   isPublic?: boolean
-  /** Of a page that lists or creates in the chosen project: the role without which it cannot be used. */
+  /** For a page that lists or creates in the chosen project: the role without which it cannot be used. */
   role?: 'viewer' | 'member'
 }
 

@@ -23,8 +23,8 @@ effect(() => {
   if (id && projects.value.some((p) => p.projectId === id)) choose(id)
 })
 
-/** The menu of projects, and the way to the people of the chosen one. Who works alone sees nothing; whose key
- * reaches one project alone sees its name. */
+/** The menu of projects, and the way to the people of the chosen one. A user without a shared project sees nothing; if
+ * the key reaches only one project, its name is shown. */
 export function Switcher() {
   const current = project.value
   if (projects.value.length === 1 && current && !current.isOwn)

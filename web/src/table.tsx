@@ -178,11 +178,11 @@ function useObservedHeights(
 
 interface ListViewProps<T> {
   list: PagedList<T>
-  /** What the rows are, in the plural, such as "jobs". */
+  /** The noun for the rows, in the plural, such as "jobs". */
   what: string
   /** The rows to show, if they are not those of the list. */
   rows?: T[]
-  /** What to show if there are no rows. */
+  /** The content if there are no rows. */
   empty: ComponentChildren
   /** The table of at least one row. */
   children(rows: T[]): ComponentChildren

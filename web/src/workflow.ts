@@ -1,4 +1,4 @@
-// What the pages of questions and of simulations share: loading a workflow, and the fold that it is about.
+// Shared code of the pages of questions and of simulations: loading a workflow, and the fold that it is about.
 import { useEffect, useState } from 'preact/hooks'
 import { api, isTerminal, type Workflow } from './api'
 import { onChange } from './events'

@@ -1,5 +1,5 @@
-// What the pages of simulations and alignments share: the head with the owner's actions, the progress, and why there is
-// no result.
+// Shared parts of the pages of simulations and alignments: the head with the owner's actions, the progress, and why
+// there is no result.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Workflow } from './api'
@@ -15,7 +15,7 @@ interface WorkflowFrameProps {
   id: string
   /** The kind of the workflow in a sentence, such as simulation. */
   what: string
-  /** What the page shows below the progress. */
+  /** The content below the progress. */
   children(workflow: Workflow): ComponentChildren
 }
 
@@ -128,7 +128,7 @@ function Head({ workflow: w, what, perform, reload }: HeadProps) {
   )
 }
 
-/** What failed or was stopped, with the end of its log. */
+/** A task that failed or was stopped, with the end of its log. */
 function Failed({ workflow, what }: { workflow: Workflow; what: string }) {
   const [log, setLog] = useState('')
   useEffect(() => {

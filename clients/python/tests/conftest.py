@@ -30,7 +30,7 @@ class Server:
         return self.command("keys", "create", *flags)
 
     def command(self, *words: str) -> str:
-        """What a command on the server's database prints."""
+        """The output of a command on the server's database."""
         args = [self.program, *words, "--data", str(self.data)]
         return subprocess.run(args, check=True, stdout=subprocess.PIPE, text=True, env=environment()).stdout.strip()
 

@@ -1,4 +1,4 @@
-"""What the client does when the network or the service goes wrong, through a relay in front of a real server."""
+"""The client when the network or the service fails, through a relay in front of a real server."""
 
 import asyncio
 import hashlib

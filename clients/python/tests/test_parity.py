@@ -1,4 +1,4 @@
-"""What can be done blocking can be done awaited, by the same names and parameters."""
+"""Each blocking operation has an awaited one with the same name and parameters."""
 
 import inspect
 from typing import Any

@@ -1,4 +1,4 @@
-"""What several people do in one project."""
+"""The work of several people in one project."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta

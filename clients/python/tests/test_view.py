@@ -1,4 +1,4 @@
-"""What notebooks and terminals show."""
+"""The display in notebooks and terminals."""
 
 import io
 import sys

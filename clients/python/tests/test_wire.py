@@ -20,7 +20,7 @@ SCHEMAS = {
     "WorkflowView": "Workflow",
 }
 
-# What the models leave out, and why.
+# The fields that the models leave out, and why.
 LEFT_OUT = {
     "JobView": {"links"},  # the client knows the paths
     "Model": {"memory", "speed", "room"},  # how the service plans; validate() says what a job costs

@@ -16,7 +16,7 @@ export interface Options {
   fetch?: (request: Request) => Promise<Response>
 }
 
-/** What runs, by the name of its list in the paths, and what describes it. */
+/** The kinds of runs, by the name of their list in the paths, and their descriptions. */
 export interface Tracked {
   jobs: JobView
   workflows: Workflow

@@ -2929,7 +2929,7 @@ export interface components {
              * @description The project that the change concerns; null: the user alone.
              */
             projectId: string | null;
-            /** @description What was changed: the first characters of a key, the origin of a webhook, or a name. */
+            /** @description The object of the change: the first characters of a key, the origin of a webhook, or a name. */
             subject: string;
             /** Format: uuid */
             userId: string;
@@ -3061,7 +3061,7 @@ export interface components {
              */
             largestTokens: number;
             modelName: string;
-            /** @description What of content was dropped, changed or guessed, with its position in the text. */
+            /** @description The parts of content that were dropped, changed or guessed, with their positions in the text. */
             notes: string[];
             /**
              * Format: int64
@@ -3119,12 +3119,12 @@ export interface components {
             cpuSeconds: number | null;
             /**
              * Format: double
-             * @description What waits and runs is expected to take, as far as that is known.
+             * @description The time that waiting and running work is expected to take, as far as it is known.
              */
             expectedCpuSeconds: number;
             /**
              * Format: double
-             * @description What waits and runs is expected to take, as far as that is known.
+             * @description The time that waiting and running work is expected to take, as far as it is known.
              */
             expectedGpuSeconds: number;
             /**
@@ -3167,23 +3167,23 @@ export interface components {
             done: number;
             /**
              * Format: uuid
-             * @description Of a job.
+             * @description For a job.
              */
             jobId?: string;
-            /** @description Of a job. */
+            /** @description For a job. */
             jobName?: string;
             /**
              * Format: uuid
-             * @description Of a job.
+             * @description For a job.
              */
             jobRunId?: string;
-            /** @description Of a workflow. */
+            /** @description For a workflow. */
             name?: string;
             stage: string;
             status: string;
             /**
              * Format: uuid
-             * @description Of a workflow.
+             * @description For a workflow.
              */
             taskId?: string;
             /** Format: int64 */
@@ -3195,7 +3195,7 @@ export interface components {
             version: number;
             /**
              * Format: uuid
-             * @description Of a workflow.
+             * @description For a workflow.
              */
             workflowId?: string;
         };
@@ -3210,7 +3210,7 @@ export interface components {
             token_value?: string | null;
         };
         ChangeProject: {
-            /** @description What the project may spend in a month. Operators change it. */
+            /** @description The most that the project may spend in a month. Operators change it. */
             budget?: components["schemas"]["BudgetChange"] | null;
             /**
              * Format: int64
@@ -3412,7 +3412,7 @@ export interface components {
             };
             /**
              * Format: double
-             * @description Of CA (C1' in nucleic acids) of the aligned residues after superposition, in Å.
+             * @description RMSD of CA (C1' in nucleic acids) of the aligned residues after superposition, in Å.
              */
             rmsd: number | null;
             /**
@@ -3458,13 +3458,13 @@ export interface components {
             libraryItemId: string | null;
             /** @description The model that predicted it; null: not known. */
             modelName: string | null;
-            /** @description Of the job, the file or the entry. */
+            /** @description Name of the job, the file or the entry. */
             name: string;
             /** @description As it was given. To others than the owner of a workflow: its kind alone. */
             of: string;
             /**
              * Format: int64
-             * @description Of polymers, with coordinates.
+             * @description Residues of polymers, with coordinates.
              */
             residues: number;
             /** @description Moves the coordinates of the file onto superposedOn; null: it cannot be superposed. */
@@ -3517,7 +3517,7 @@ export interface components {
             smiles?: string | null;
         };
         ConfirmMail: {
-            /** @description What the link in the mail has behind the #. */
+            /** @description The text behind the # of the link in the mail. */
             token: string;
         };
         Constraints: {
@@ -3627,7 +3627,7 @@ export interface components {
             projectId?: string | null;
             /** @description The proteins: each a string of letters, or an item with a proteinChain as in POST /v1/jobs. At most 20,000 letters together. */
             sequences: unknown[];
-            /** @description Who is told of its end: custom_http, an object with enabled and its settings. */
+            /** @description Notification of its end: custom_http, an object with enabled and its settings. */
             webhooks?: unknown;
         };
         CreateBatch: {
@@ -3698,7 +3698,7 @@ export interface components {
             /** @description Name of the workflow; absent: the service makes one. */
             name?: string | null;
             /**
-             * @description What to compare: job:ID, job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. SAMPLE is the number of a sample, or the name of a structure among the files of the job.
+             * @description The structures to compare: job:ID, job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. SAMPLE is the number of a sample, or the name of a structure among the files of the job.
              * @example [
              *       "job:019a8f6e-4c1e-7d9e-8a54-1c0a3f2b9d10",
              *       "pdb:1UBQ"
@@ -3724,7 +3724,7 @@ export interface components {
              * @description Different rows: equal ones are computed once.
              */
             jobs: number;
-            /** @description What of content was dropped, changed or guessed, with its position in the text. */
+            /** @description The parts of content that were dropped, changed or guessed, with their positions in the text. */
             notes: string[];
             /**
              * Format: int64
@@ -3831,14 +3831,14 @@ export interface components {
         CreateKey: {
             /** @description When it ends: a time such as 2027-01-31T00:00:00Z, or a date, its last day; absent: with the key of this request. */
             expiresAt?: string | null;
-            /** @description What the key is for, as free text. */
+            /** @description Purpose of the key, as free text. */
             label?: string | null;
             /**
              * Format: uuid
              * @description The only project that it reaches; absent: that of the key of this request, or all.
              */
             projectId?: string | null;
-            /** @description Of read, submit and manage; absent: those of the key of this request. */
+            /** @description Some of read, submit and manage; absent: those of the key of this request. */
             scopes?: string[] | null;
         };
         CreateLink: {
@@ -3859,7 +3859,7 @@ export interface components {
         CreateServiceUser: {
             /** @description When its key ends: a time or a date, its last day; absent: when the key of the request does. */
             expiresAt?: string | null;
-            /** @description What its key is for, as free text. */
+            /** @description Purpose of its key, as free text. */
             label?: string | null;
             /**
              * @description Name of the user.
@@ -3868,7 +3868,7 @@ export interface components {
             name: string;
             /** @description Its role in the project. */
             role: components["schemas"]["ServiceRole"];
-            /** @description Of read, submit and manage; absent: those of the key of the request. */
+            /** @description Some of read, submit and manage; absent: those of the key of the request. */
             scopes?: string[] | null;
         };
         CreateWorkflow: {
@@ -3960,7 +3960,7 @@ export interface components {
             destination: components["schemas"]["DestinationType"];
             /** @description To which it goes; null for a follow-up. */
             endpoint_id: string | null;
-            /** @description Of a named endpoint; null for the default one, for that of a run, and for a follow-up. */
+            /** @description Name of a named endpoint; null for the default one, for that of a run, and for a follow-up. */
             endpoint_name: string | null;
             /** Format: uuid */
             event_id: string;
@@ -4021,7 +4021,7 @@ export interface components {
             destination: components["schemas"]["DestinationType"];
             /** @description To which it goes; null for a follow-up. */
             endpoint_id: string | null;
-            /** @description Of a named endpoint; null for the default one, for that of a run, and for a follow-up. */
+            /** @description Name of a named endpoint; null for the default one, for that of a run, and for a follow-up. */
             endpoint_name: string | null;
             /** Format: uuid */
             event_id: string;
@@ -4128,7 +4128,7 @@ export interface components {
         EntityType: "protein" | "rna" | "dna" | "ligand";
         Error: {
             /**
-             * @description What is wrong, and what would be right: one sentence.
+             * @description The fault, and what would be right: one sentence.
              * @example Unauthorized
              */
             message: string;
@@ -4141,9 +4141,9 @@ export interface components {
             done?: number;
             /** @description Why the state is FAILED or STOPPED. */
             error?: string;
-            /** @description Of a job's run. */
+            /** @description For a job's run. */
             jobId?: string;
-            /** @description Of a job's run. */
+            /** @description For a job's run. */
             jobRunId?: string;
             kind: components["schemas"]["EventKind"];
             /** @description A line of the log; only the owner sees it. */
@@ -4152,11 +4152,11 @@ export interface components {
             seq: number;
             stage?: string;
             state?: string;
-            /** @description Of a workflow's task. */
+            /** @description For a workflow's task. */
             taskId?: string;
             /** Format: int64 */
             total?: number;
-            /** @description Of a workflow's task. */
+            /** @description For a workflow's task. */
             workflowId?: string;
         };
         /** @enum {string} */
@@ -4178,7 +4178,7 @@ export interface components {
             contentType: string;
             fileName: string;
             format: components["schemas"]["JobFileFormat"];
-            /** @description What the format cannot express, with its position in the job. */
+            /** @description The parts that the format cannot express, with their positions in the job. */
             notes: string[];
         };
         ExtractedFrame: {
@@ -4270,7 +4270,7 @@ export interface components {
         };
         FoldedDesigns: {
             data: components["schemas"]["FoldedDesign"][];
-            /** @description What to know of the folds, such as that the model is kin of the one that ranked the designs. */
+            /** @description Notes on the folds, such as that the model is kin of the one that ranked the designs. */
             notes: string[];
         };
         /** @enum {string} */
@@ -4295,7 +4295,7 @@ export interface components {
             format: components["schemas"]["ImportFormat"];
             /** @description Bodies for POST /v1/jobs, one per job of the file. */
             jobs: components["schemas"]["CreateJob"][];
-            /** @description What was dropped, changed or guessed, with its position in the file. */
+            /** @description The parts that were dropped, changed or guessed, with their positions in the file. */
             notes: string[];
         };
         ImportFile: {
@@ -4354,7 +4354,7 @@ export interface components {
             status: components["schemas"]["FinalStatus"];
         };
         InterfaceScore: {
-            /** @description Of the reference. */
+            /** @description Chains of the reference. */
             chains: string[];
             /**
              * Format: double
@@ -4495,7 +4495,7 @@ export interface components {
              * @description The project that owns it; null: the caller has no role in it.
              */
             projectId: string | null;
-            /** @description What the run is doing now; empty if it is not known. */
+            /** @description The current stage of the run; empty if it is not known. */
             stage: string;
             startedAt: string | null;
             status: components["schemas"]["JobStatus"];
@@ -4560,7 +4560,7 @@ export interface components {
              */
             projectId: string | null;
             revokedAt: string | null;
-            /** @description What it may be used for: read, submit, manage. */
+            /** @description Permitted uses: read, submit, manage. */
             scopes: string[];
         };
         LibraryFile: {
@@ -4643,7 +4643,7 @@ export interface components {
             linkId: string;
         };
         LinkedItem: {
-            /** @description Of a design that the job folds: which one. */
+            /** @description For a job that folds a design: the id of the design. */
             designId?: string;
             /** Format: uuid */
             id: string;
@@ -4816,7 +4816,7 @@ export interface components {
             projectId: string;
             /** @description The projects in which the user has a role and that the key reaches; the user's own first. */
             projects: components["schemas"]["ProjectRole"][];
-            /** @description What the key may be used for: read, submit, manage. */
+            /** @description Permitted uses of the key: read, submit, manage. */
             scopes: string[];
             /** Format: uuid */
             userId: string;
@@ -4944,7 +4944,7 @@ export interface components {
              */
             from: number;
             /**
-             * @description What each residue is replaced by, in one-letter codes; absent: the 20 amino acids.
+             * @description The replacements of each residue, in one-letter codes; absent: the 20 amino acids.
              * @example ADE
              */
             residues?: string | null;
@@ -4987,7 +4987,7 @@ export interface components {
              */
             projectId: string | null;
             revokedAt: string | null;
-            /** @description What it may be used for: read, submit, manage. */
+            /** @description Permitted uses: read, submit, manage. */
             scopes: string[];
         };
         NewLink: {
@@ -5018,7 +5018,7 @@ export interface components {
             /** Format: int64 */
             attempts: number;
             createdAt: string;
-            /** @description What it is about; confirm: it asks to confirm an address. */
+            /** @description The event that it is about; confirm: it asks to confirm an address. */
             event: components["schemas"]["MailEvent"];
             /** Format: uuid */
             id: string;
@@ -5095,7 +5095,7 @@ export interface components {
             available: boolean;
             /** @description Whether it was shown that the address is the person's; no mails go to one that is not. */
             confirmed: boolean;
-            /** @description What mails come about: run_completed and run_failed, of runs that the person has created and that are no rows of a batch; batch_ended; endpoint_disabled, of projects that the person manages. */
+            /** @description Events that send mails: run_completed and run_failed, of runs that the person has created and that are no rows of a batch; batch_ended; endpoint_disabled, of projects that the person manages. */
             events: string[];
             /** @description Until when the link in the last mail is valid that asks to confirm the address; null: there is none. */
             linkUntil: string | null;
@@ -5129,7 +5129,7 @@ export interface components {
             id: string;
             /** Format: date-time */
             occurred_at: string;
-            /** @description What an ingested event brought; {"test": true} for a test delivery. */
+            /** @description The payload of an ingested event; {"test": true} for a test delivery. */
             payload: {
                 [key: string]: unknown;
             };
@@ -5326,7 +5326,7 @@ export interface components {
             /** @description When it was counted, at most a second ago. */
             at: string;
             database: components["schemas"]["DatabaseKind"];
-            /** @description Of the folders into which this server writes. */
+            /** @description Disks of the folders into which this server writes. */
             disks: components["schemas"]["DiskSpace"][];
             /** @description Every model with its queue, by name. */
             models: components["schemas"]["ModelQueue"][];
@@ -5337,7 +5337,7 @@ export interface components {
             projects: number;
             /**
              * Format: int64
-             * @description Of the database.
+             * @description Schema version of the database.
              */
             schemaVersion: number;
             /** @description The runs that take longest compared with what was expected, at most 20 of the 200 that were queued first. */
@@ -5349,7 +5349,7 @@ export interface components {
              * @description At most 10,000 are counted.
              */
             users: number;
-            /** @description Of the server that answers. */
+            /** @description Version of the server that answers. */
             version: string;
             /**
              * Format: int64
@@ -5510,7 +5510,7 @@ export interface components {
             label?: string | null;
             /** @description Residues replaced by chemical components. */
             modifications?: components["schemas"]["Modification"][] | null;
-            /** @description Of a protein: an alignment of one's own in A3M format, which begins with the sequence. Absent: one is searched for, if the model uses alignments. */
+            /** @description For a protein: an alignment of one's own in A3M format, which begins with the sequence. Absent: one is searched for, if the model uses alignments. */
             msa?: components["schemas"]["FileRef"] | null;
             /** @description A property to predict in addition to the structure. */
             property_type?: string | null;
@@ -5837,7 +5837,7 @@ export interface components {
             iptm_score: number | null;
             /**
              * Format: double
-             * @description Of the first structure, like the two scores that follow; null before the run has completed, and if the model gives none.
+             * @description Mean pLDDT of the first structure, like the two scores that follow; null before the run has completed, and if the model gives none.
              */
             meanPLLDT: number | null;
             method: string;
@@ -5879,7 +5879,7 @@ export interface components {
         ScoreColumn: {
             higherIsBetter: boolean;
             /**
-             * @description Of the score; after a dot the chains, if it is not one of the whole structure.
+             * @description Name of the score; after a dot the chains, if it is not one of the whole structure.
              * @example ipsae.A-B
              */
             name: string;
@@ -5889,7 +5889,7 @@ export interface components {
         ScoredChains: {
             affinity_result_raw_json?: components["schemas"]["Affinity"];
             chains: string[];
-            /** @description What the confidence scores mean. */
+            /** @description The meaning of the confidence scores. */
             confidence: string;
             /** Format: double */
             iptm_score: number | null;
@@ -5944,7 +5944,7 @@ export interface components {
             role: components["schemas"]["ProjectRoleName"];
         };
         SetNotifications: {
-            /** @description What mails are to come about: run_completed, run_failed, batch_ended, endpoint_disabled. */
+            /** @description Events that shall send mails: run_completed, run_failed, batch_ended, endpoint_disabled. */
             events: string[];
             /**
              * @description The address; null: none.
@@ -6088,7 +6088,7 @@ export interface components {
             unknownGpuSeconds: number;
             /**
              * Format: uuid
-             * @description Who created the runs.
+             * @description The user who created the runs.
              */
             userId: string | null;
             userName: string | null;
@@ -6110,12 +6110,12 @@ export interface components {
             usage: components["schemas"]["SpentRow"][];
         };
         Status: {
-            /** @description Of /readyz: failing, if files cannot be stored. */
+            /** @description Only of /readyz: failing, if files cannot be stored. */
             artifacts?: string;
             status: string;
-            /** @description Of the service. */
+            /** @description Version of the service. */
             version: string;
-            /** @description Of /readyz: none, if no worker is live. */
+            /** @description Only of /readyz: none, if no worker is live. */
             workers?: string;
         };
         Subscription: {
@@ -6251,7 +6251,7 @@ export interface components {
             cached: components["schemas"]["CachedRun"] | null;
             /** @description The items of the job with the names of their chains. */
             chains: components["schemas"]["ValidatedItem"][];
-            /** @description What the model's confidence scores mean. */
+            /** @description The meaning of the model's confidence scores. */
             confidence: string;
             /** @description Every fault of the job, at most 100. An exhausted quota is one of them. */
             errors: components["schemas"]["FieldError"][];
@@ -6274,7 +6274,7 @@ export interface components {
             maxTokens: number;
             /** @description The model that would fold it. */
             modelName: string;
-            /** @description What to know before you rely on the model. */
+            /** @description Notice to read before you rely on the model. */
             notice: string;
             /** @description Every parameter of the model: the value given, else the default. */
             params: {
@@ -6418,9 +6418,9 @@ export interface components {
             done: number;
             /** @description When the service may delete the workflow, at the earliest; null: never, or the task has not ended. */
             expires_at: string | null;
-            /** @description Of a design, its folds by other models; absent if there are none. */
+            /** @description For a design, its folds by other models; absent if there are none. */
             folds?: components["schemas"]["DesignFold"][];
-            /** @description Of a design, its nodes and edges; null for other workflows and readers. */
+            /** @description For a design, its nodes and edges; null for other workflows and readers. */
             graph: components["schemas"]["WorkflowGraph"] | null;
             /** @description The workflow_input of the request without its secrets; isPublic shows the current visibility. */
             input_payload: unknown;
@@ -6429,7 +6429,7 @@ export interface components {
             is_public: boolean;
             /**
              * Format: uuid
-             * @description Of a design, the folder of its files in your library; null for other workflows and readers.
+             * @description For a design, the folder of its files in your library; null for other workflows and readers.
              */
             library_item_workspace_id: string | null;
             name: string;
@@ -6438,7 +6438,7 @@ export interface components {
              * @description The project that owns it; null: the caller has no role in it.
              */
             projectId: string | null;
-            /** @description What the task is doing now; empty if it is not known. */
+            /** @description The current stage of the task; empty if it is not known. */
             stage: string;
             status: components["schemas"]["WorkflowStatus"];
             /** @description Empty for a draft. */
@@ -6499,7 +6499,7 @@ export interface components {
             error: string | null;
             /** @description Library items that the task created; empty until it is COMPLETED. */
             output_library_items: components["schemas"]["OutputItem"][];
-            /** @description Of a design that is COMPLETED, the rows of its final set by final_rank; else empty. */
+            /** @description For a design that is COMPLETED, the rows of its final set by final_rank; else empty. */
             parsed_results: unknown[];
             /** @description The result; null until the task is COMPLETED. The guide lists the fields of each type. */
             result_raw_json: unknown;
@@ -9208,7 +9208,7 @@ export interface operations {
     finishLogin: {
         parameters: {
             query?: {
-                /** @description What the issuer gives for tokens. */
+                /** @description The code that the issuer exchanges for tokens. */
                 code?: string;
                 /** @description Why there is no code. */
                 error?: string;
@@ -9586,7 +9586,7 @@ export interface operations {
     getAllUsage: {
         parameters: {
             query?: {
-                /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: project,model. */
+                /** @description The fields by which sums are split: some of user, project, model and day, with commas; empty: nothing; absent: project,model. */
                 by?: string;
                 /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
                 format?: string;
@@ -10383,7 +10383,7 @@ export interface operations {
     getProjectUsage: {
         parameters: {
             query?: {
-                /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: model,day. */
+                /** @description The fields by which sums are split: some of user, project, model and day, with commas; empty: nothing; absent: model,day. */
                 by?: string;
                 /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
                 format?: string;
@@ -10499,7 +10499,7 @@ export interface operations {
     getUsage: {
         parameters: {
             query?: {
-                /** @description What sums are told apart by: some of user, project, model and day, with commas; empty: nothing; absent: model,day. */
+                /** @description The fields by which sums are split: some of user, project, model and day, with commas; empty: nothing; absent: model,day. */
                 by?: string;
                 /** @description csv: the rows alone, as text/csv instead of JSON. A text that a spreadsheet would take for a formula begins with an apostrophe. */
                 format?: string;

@@ -24,7 +24,7 @@ type inputFile struct {
 	kind     string
 	path     string // below the folder of the work
 	sequence *int   // index of the sequence that it belongs to; nil: none
-	// Of a template: the chain of the job, and whether the chain is held within a distance in Å of it.
+	// For a template: the chain of the job, and whether the chain is held within a distance in Å of it.
 	chain    string
 	force    bool
 	distance float64

@@ -22,7 +22,7 @@ const (
 
 // ProcessPool keeps runners' processes between jobs, because loading weights takes longer than most predictions. It has
 // a slot per device; one job at a time runs in a slot, and the processes of several engines may stay loaded in it, as
-// far as the device's memory allows. It is safe for concurrent use. Make it with NewProcessPool; Close ends every
+// far as the device's memory allows. It is safe for concurrent use. Make it with [NewProcessPool]; Close ends every
 // process.
 type ProcessPool struct {
 	log *slog.Logger
@@ -142,7 +142,7 @@ func (s *slot) fits(m *Manifest, all []*slot) bool {
 	return !s.cpu || !slices.ContainsFunc(all, func(o *slot) bool { return !o.cpu })
 }
 
-// Free implements engine.Pool: the number of accelerators without a job or a reservation, and the largest memory in
+// Free implements [engine.Pool]: the number of accelerators without a job or a reservation, and the largest memory in
 // bytes of those without a job, 0 if it is not known for one of them.
 func (p *ProcessPool) Free() (slots int, memory int64) {
 	p.mu.Lock()
@@ -161,7 +161,7 @@ func (p *ProcessPool) Free() (slots int, memory int64) {
 	return max(slots-len(p.reserved), 0), memory
 }
 
-// Accelerators implements engine.Pool: the number of accelerators, busy or not.
+// Accelerators implements [engine.Pool]: the number of accelerators, busy or not.
 func (p *ProcessPool) Accelerators() int {
 	n := 0
 	for _, s := range p.slots {
@@ -172,7 +172,7 @@ func (p *ProcessPool) Accelerators() int {
 	return n
 }
 
-// Reserve implements engine.Pool: a claimed task counts as a busy accelerator until it has acquired its slot, so that
+// Reserve implements [engine.Pool]: a claimed task counts as a busy accelerator until it has acquired its slot, so that
 // the worker does not claim two tasks for one free accelerator.
 func (p *ProcessPool) Reserve(task pleat.TaskID) {
 	p.mu.Lock()
@@ -180,7 +180,8 @@ func (p *ProcessPool) Reserve(task pleat.TaskID) {
 	p.reserved[task] = true
 }
 
-// Unreserve implements engine.Pool: it ends a reservation whose task never acquired a slot. It does nothing for others.
+// Unreserve implements [engine.Pool]: it ends a reservation whose task never acquired a slot. It does nothing for
+// others.
 func (p *ProcessPool) Unreserve(task pleat.TaskID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +191,8 @@ func (p *ProcessPool) Unreserve(task pleat.TaskID) {
 	}
 }
 
-// Freed implements engine.Pool: the channel receives a value when a slot may have become free. Several may become one.
+// Freed implements [engine.Pool]: the channel receives a value when a slot may have become free. Several may become
+// one.
 func (p *ProcessPool) Freed() <-chan struct{} { return p.freed }
 
 // notify wakes all that wait for a slot. The caller holds mu.

@@ -18,8 +18,9 @@ import (
 	"pleat/internal/sandbox"
 )
 
-// Runner is an engine in a process of its own. It implements engine.Engine, engine.Pooled and engine.Fingerprinter.
-// Manifest, Processes and Log must be set; it is safe for concurrent use and must not be changed once it is used.
+// Runner is an engine in a process of its own. It implements [engine.Engine], [engine.Pooled] and
+// [engine.Fingerprinter]. Manifest, Processes and Log must be set; it is safe for concurrent use and must not be
+// changed once it is used.
 type Runner struct {
 	Manifest  *Manifest
 	Processes *ProcessPool

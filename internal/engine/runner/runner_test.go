@@ -514,8 +514,8 @@ func TestRunnerSimulates(t *testing.T) {
 		t.Error(diff)
 	}
 	// The residues keep their distance and their side chains move: nothing of it is in the RMSD and RMSF of alpha
-	// carbons, all of it in the radius of gyration. Of the four atoms of one mass at (0,0,0), (1.5,0,0), (0,3.8,0)
-	// and (0,3.8,1.5) Å it is 2.11 Å.
+	// carbons, all of it in the radius of gyration. For four atoms of one mass at (0,0,0), (1.5,0,0), (0,3.8,0) and
+	// (0,3.8,1.5) Å it is 2.11 Å.
 	if m.RMSD.Max > 1e-4 || m.RMSF.Max > 1e-4 || m.EndToEnd.Max != 0 {
 		t.Errorf("alpha carbons moved: RMSD %+v, RMSF %+v, end to end %+v", m.RMSD, m.RMSF, m.EndToEnd)
 	}

@@ -73,7 +73,7 @@ type wireInput struct {
 	Kind     string `json:"kind"`               // structure, pae, msa, msa_paired, template or component
 	Path     string `json:"path"`               // below the workdir
 	Sequence *int   `json:"sequence,omitempty"` // index of the sequence that it belongs to; nil: none
-	// Of a template: the chain of the job, and whether the chain is held within MaxDistance Å of the template.
+	// For a template: the chain of the job, and whether the chain is held within MaxDistance Å of the template.
 	Chain       string  `json:"chain,omitempty"`
 	Force       bool    `json:"force,omitempty"`
 	MaxDistance float64 `json:"max_distance,omitempty"`
@@ -168,7 +168,7 @@ type wireFile struct {
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
 	Rank   int    `json:"rank,omitempty"` // of the sample; 0: the best
-	// Of a design: its id, and its chains, where they have other names than those of the whole result.
+	// For a design: its id, and its chains, where they have other names than those of the whole result.
 	ID       string            `json:"id,omitempty"`
 	ChainMap map[string]string `json:"chain_map,omitempty"`
 	Shape    []int             `json:"shape,omitempty"` // of an array of float32

@@ -87,8 +87,8 @@ func (b *Browser) Visit(t testing.TB, address string, values map[string]string) 
 	}
 }
 
-// readForm returns where the form of a page goes, and what is in it after the values have been entered. Of several
-// buttons the first that is not for cancelling is pressed.
+// readForm returns where the form of a page goes, and what is in it after the values have been entered. If there are
+// several buttons, it presses the first that is not for cancelling.
 func readForm(t testing.TB, page []byte, values map[string]string) (action string, form url.Values) {
 	t.Helper()
 	root, err := html.Parse(bytes.NewReader(page))

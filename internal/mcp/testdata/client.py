@@ -70,7 +70,7 @@ class TaskResult(Result):
 
 
 class TaskState(Result):
-    """What tasks/get answers."""
+    """The answer of tasks/get."""
 
     status: str
     result: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-// Package msatest is a server with ColabFold's interface for tests, with faults on demand. What it answers is made up.
+// Package msatest is a server with ColabFold's interface for tests, with faults on demand. Its alignments are made up.
 package msatest
 
 import (

@@ -196,7 +196,7 @@ func (h *Handlers) taskResults(ctx context.Context, c *route.Call) (api.TasksRes
 }
 
 // flowLogs is GET /v1/workflows/logs/{id}, for the owner alone: the events of the task as plain text, one a line, each
-// after its time. Of the progress within a stage only the first event is shown.
+// after its time. For the progress within a stage only the first event is shown.
 func (h *Handlers) flowLogs(ctx context.Context, c *route.Call) error {
 	v, err := h.ownWorkflow(ctx, c, c.R.PathValue("id"))
 	if err != nil {

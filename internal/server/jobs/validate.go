@@ -12,8 +12,8 @@ import (
 
 // validate is POST /v1/jobs/validate, for any user: it makes all checks of createJob and creates nothing. An invalid
 // job is a success here: the response lists its faults, at most 100, and an exhausted quota is one of them. A valid
-// job gets its chains, its parameters with defaults, and an estimate of memory and time. Of a body of the wrong form,
-// which faults are about, nothing else is checked. Only a body that is not JSON is answered with 400.
+// job gets its chains, its parameters with defaults, and an estimate of memory and time. If the body has the wrong
+// form, faults say so, and nothing else is checked. Only a body that is not JSON is answered with 400.
 func (h *Handlers) validate(
 	ctx context.Context, c *route.Call, in *api.CreateJob, faults []api.FieldError,
 ) (api.Validation, error) {

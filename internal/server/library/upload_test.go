@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Whose file finds no place before its time ends is told to try again; that is no fault of the service.
+// A client whose file finds no place before its time ends is told to try again; that is no fault of the service.
 func TestNoPlaceInTime(t *testing.T) {
 	t.Parallel()
 	w := &Writer{checks: fair.NewTurns(0)}

@@ -8,7 +8,7 @@ import (
 	"pleat/api"
 )
 
-// The domain and package api must not import each other. What both enumerate is the same.
+// The domain and package api must not import each other. Their enumerations are the same.
 func TestEnumsOfTheDomain(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{

@@ -33,7 +33,7 @@ func (d docSpec) reference() g.Node {
 		h.H2(g.Text("Operations")),
 		d.eachTag(func(_ string, operations []docOperation) g.Node { return g.Map(operations, d.operation) }),
 		h.H2(g.Text("Notifications")),
-		h.P(g.Text("What the service posts to webhooks.")),
+		h.P(g.Text("The requests that the service posts to webhooks.")),
 		g.Map(d.notifications(), d.operation),
 		h.H2(g.Text("Objects")),
 		eachKey(d.Components.Schemas, object),

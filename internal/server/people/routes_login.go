@@ -39,7 +39,7 @@ func (h *Handlers) loginRoutes() []route.Route {
 			Handler:  route.Redirects(http.StatusSeeOther, h.finishLogin),
 			Errors:   []int{404},
 			Query: []openapi.Param{
-				{Name: "code", Kind: "string", Doc: "What the issuer gives for tokens."},
+				{Name: "code", Kind: "string", Doc: "The code that the issuer exchanges for tokens."},
 				{Name: "state", Kind: "string", Doc: "The attempt to sign in."},
 				{Name: "iss", Kind: "string", Doc: "The issuer."},
 				{Name: "error", Kind: "string", Doc: "Why there is no code."},

@@ -159,7 +159,7 @@ func (k *Core) recordUse(ctx context.Context, cred Credential) error {
 	return nil
 }
 
-// PreferUnauthorized returns pleat.ErrUnauthorized instead of err if the request's credential is invalid.
+// PreferUnauthorized returns [pleat.ErrUnauthorized] instead of err if the request's credential is invalid.
 func (c *Call) PreferUnauthorized(ctx context.Context, err error) error {
 	if !c.Cred.Sent {
 		return err

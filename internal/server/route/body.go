@@ -14,8 +14,9 @@ import (
 // FreeBody is the size up to which bodies are not counted, in bytes.
 const FreeBody = 256 << 10
 
-// Of the largest body that a server accepts, BodyShare may be held at once for one user, and BodyTotal for all. Bodies
-// of users who hold no other may use BodyFirst more, so that a few users cannot keep out the next.
+// BodyShare and BodyTotal are multiples of the largest body that a server accepts: as much may be held at once for one
+// user, and for all. Bodies of users who hold no other may use BodyFirst more, so that a few users cannot keep out the
+// next.
 const (
 	BodyShare = 4
 	BodyTotal = 8
@@ -29,7 +30,7 @@ func (c *Call) RequiredBody(limit int64) (body []byte, done func(), err error) {
 	return c.RequiredBodyOf(limit, &c.core.bodies)
 }
 
-// RequiredBodyOf is RequiredBody with the bytes that such bodies may hold together.
+// RequiredBodyOf is [Call.RequiredBody] with the bytes that such bodies may hold together.
 func (c *Call) RequiredBodyOf(limit int64, held *fair.Bytes) (body []byte, done func(), err error) {
 	if c.R.ContentLength == 0 {
 		return nil, func() {}, errEmptyBody

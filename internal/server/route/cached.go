@@ -19,8 +19,8 @@ type Cached[V any] struct {
 	value V
 }
 
-// Get returns the value, and calls read if it is too old. What read does has the time of one response, and does not end
-// with the request that happens to ask first.
+// Get returns the value, and calls read if it is too old. The call of read has the time of one response, and does not
+// end with the request that happens to ask first.
 func (k *Cached[V]) Get(ctx context.Context, read func(context.Context) (V, error)) (V, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

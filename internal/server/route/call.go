@@ -41,7 +41,7 @@ type Call struct {
 	status  int          // of a success; 0: 200
 	began   clock.Stopwatch
 	span    trace.Span // nil: the call is not traced
-	assumed bool       // Who was the caller recently; the store will check it
+	assumed bool       // whether the caller was looked up recently; the store will check it
 	refused error      // why the credential is not valid; nil: it is, or was not looked up
 }
 

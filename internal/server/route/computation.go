@@ -21,7 +21,7 @@ const (
 	computeRetry = 5 * time.Second
 )
 
-// Computations are the requests of a node that compute with structures. Create them with NewComputations.
+// Computations are the requests of a node that compute with structures. Create them with [NewComputations].
 type Computations struct {
 	requests fair.Streams // that compare or measure structures, and wait or compute
 	turns    *fair.Turns  // of those that compute, and of templates that are checked

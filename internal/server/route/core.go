@@ -80,8 +80,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Core is what all routes of a server share. Create it with New; it is safe for many goroutines. What it remembers
-// between requests can be lost at any time.
+// Core is what all routes of a server share. Create it with [New]; it is safe for many goroutines. The state that it
+// keeps between requests can be lost at any time.
 type Core struct {
 	cfg     Config
 	site    *Site
@@ -104,7 +104,7 @@ type stores struct {
 	runs   *runs.Store
 }
 
-// Deps are the dependencies of a Core. All but Disk and Tracer are required.
+// Deps are the dependencies of a [Core]. All but Disk and Tracer are required.
 type Deps struct {
 	Site   *Site
 	DB     *db.DB
@@ -118,7 +118,7 @@ type Deps struct {
 	Log    *slog.Logger
 }
 
-// New creates a Core.
+// New creates a [Core].
 func New(cfg Config, d Deps) *Core {
 	cfg = cfg.WithDefaults()
 	return &Core{

@@ -15,8 +15,8 @@ import (
 	"pleat/internal/store/people"
 )
 
-// Refusal returns the status and the message for an error. An error that is neither a pleat.Error nor an
-// api.DecodeError, and one with CodeInternal, is 500 and reveals nothing.
+// Refusal returns the status and the message for an error. An error that is neither a [pleat.Error] nor an
+// [api.DecodeError], and one with CodeInternal, is 500 and reveals nothing.
 func Refusal(err error) (int, string) {
 	var bad *api.DecodeError
 	if errors.As(err, &bad) {
@@ -36,7 +36,7 @@ func Refusal(err error) (int, string) {
 // internalError is the message of every fault of the service; the cause is in the log, under the request's id.
 const internalError = "internal error"
 
-// FieldErrors lists the faults in an error that Refusal maps to 400 or another status of the caller. It is empty for
+// FieldErrors lists the faults in an error that [Refusal] maps to 400 or another status of the caller. It is empty for
 // nil and for faults of the service.
 func FieldErrors(err error) []api.FieldError {
 	var out []api.FieldError

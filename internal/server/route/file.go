@@ -17,7 +17,7 @@ import (
 	"pleat/internal/words"
 )
 
-// Files sends files of the artifact store, and makes the links by which they are read. Create it with NewFiles.
+// Files sends files of the artifact store, and makes the links by which they are read. Create it with [NewFiles].
 type Files struct {
 	Blobs *blob.Monitor
 	Links seal.Links

@@ -35,7 +35,7 @@ func (k *Core) Mux(routes []Route) *http.ServeMux {
 // which neither is more specific than the other.
 const SharedPattern = "GET /v1/workflows/{first}/{second}"
 
-// FixedWord identifies a route of SharedPattern: the one segment that is fixed. The other segment is the id. The zero
+// FixedWord identifies a route of [SharedPattern]: the one segment that is fixed. The other segment is the id. The zero
 // value is that of a route that the mux serves under its own pattern.
 type FixedWord struct{ First, Second string }
 
@@ -114,8 +114,8 @@ func (k *Core) serveVerified(ctx context.Context, c *Call, rt Route) error {
 //     is an operator, where the route is for operators (403);
 //  4. the free disk (503), if the route makes new work or stores files.
 //
-// HEAD of an event stream ends here, since it would not end otherwise. What passes is traced from here. The statuses
-// above, 500 and 503 are those that every endpoint may answer; the handlers' comments list the others.
+// HEAD of an event stream ends here, since it would not end otherwise. A request that passes is traced from here. The
+// statuses above, 500 and 503 are those that every endpoint may answer; the handlers' comments list the others.
 func (k *Core) serveCall(ctx context.Context, c *Call, rt Route) error {
 	if err := k.admit(ctx, c, rt); err != nil {
 		return err

@@ -167,8 +167,8 @@ var InProject = []openapi.Param{{
 	Name: ProjectParam, Kind: "uuid", Doc: "The project; absent: that of the key, else your own.",
 }}
 
-// ByCreator describes the parameter by which a request narrows a list to what one user created; Call.CreatorQuery reads
-// it.
+// ByCreator describes the parameter by which a request narrows a list to what one user created; [Call.CreatorQuery]
+// reads it.
 var ByCreator = openapi.Param{
 	Name: "createdBy", Kind: "string", Doc: "Only what this user created: me, or the id of a user; absent: all.",
 }

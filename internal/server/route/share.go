@@ -8,7 +8,7 @@ import (
 	"pleat/internal/seal"
 )
 
-// SharePath begins the addresses of links. What follows is a secret, which no log has.
+// SharePath begins the addresses of links. The rest of the address is a secret, which no log has.
 const SharePath = "/s/"
 
 // shareHeader is the header by which a program reads what a link opens.

@@ -24,8 +24,9 @@ var (
 	llmsSiteText string
 )
 
-// Documentation is what the server publishes about itself for programs, people and agents. What is generated from the
-// routes is rendered for the first request: most servers are never asked, and it takes longer than the rest of a start.
+// Documentation is what the server publishes about itself for programs, people and agents. The pages that are generated
+// from the routes are rendered for the first request: most servers are never asked, and it takes longer than the rest
+// of a start.
 type Documentation struct {
 	openAPI func() (packed, error)
 	page    func() (packed, error) // of openAPI, for a server without a site

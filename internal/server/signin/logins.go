@@ -309,7 +309,7 @@ func (l *Logins) Open(login people.Login) (t identity.Tokens, err error) {
 	return t, err
 }
 
-// Revoke takes the tokens of a login back that has ended. What fails is logged: the login has ended here in any case.
+// Revoke takes the tokens of a login back that has ended. A failure is logged: the login has ended here in any case.
 func (l *Logins) Revoke(ctx context.Context, login people.Login) {
 	if login.Tokens == "" {
 		return

@@ -74,7 +74,7 @@ func SpentHeader() []string {
 	}
 }
 
-// SpentCells returns the cells of a sum. What is not known, or not told apart, is empty.
+// SpentCells returns the cells of a sum. A cell that is not known, or by which the sums are not split, is empty.
 func SpentCells(r *api.SpentRow) []string {
 	text := func(s *string) string {
 		if s == nil {

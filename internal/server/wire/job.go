@@ -205,7 +205,7 @@ func Artifact(a *pleat.Artifact, link string) api.Artifact {
 
 // Prediction returns the prediction of one sequence of a run; of the complex if id is empty. links are the URLs of
 // v.Artifacts for an audience, in their order. Scores are present once the run is COMPLETED, links as soon as a file
-// is published. Of several predictions of one sequence the first is shown.
+// is published. If one sequence has several predictions, the first is shown.
 func Prediction(v *runs.View, id pleat.SequenceID, links []string, to Audience) api.Prediction {
 	r := &v.Run
 	minutes := r.Seconds() / 60

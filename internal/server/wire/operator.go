@@ -120,7 +120,7 @@ func AuditHeader() []string {
 		"address"}
 }
 
-// AuditCells returns the cells of an entry. What people have written is no formula to a spreadsheet.
+// AuditCells returns the cells of an entry. Text that people have written is no formula to a spreadsheet.
 func AuditCells(e *api.AuditEntry) []string {
 	text := func(s *string) string {
 		if s == nil {

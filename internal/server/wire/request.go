@@ -25,7 +25,7 @@ func ToJob(in *api.CreateJob) (pleat.Job, error) {
 	return j, faults.Err()
 }
 
-// CreateJob returns the request that would create a job again. Of the parameters it keeps the model, the seed and how
+// CreateJob returns the request that would create a job again. It keeps the parameters model and seed and how
 // alignments are made, and it drops visibility, chat and sources: it is for jobs that were read from a file, which have
 // no webhooks.
 func CreateJob(j *pleat.Job) api.CreateJob {

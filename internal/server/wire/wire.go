@@ -1,8 +1,9 @@
 // Package wire converts between the types of api, which clients see, and those of the domain and the store.
 //
-// It is pure: no request, no store, no clock. What a reader may not see is left out here; whether a caller may read at
-// all is decided before. Every function returns what clients see; its comment says what it leaves out. Lists and maps
-// of responses are never nil, so that they are [] and {} on the wire, and values that may be absent are pointers.
+// It is pure: no request, no store, no clock. Fields that a reader may not see are left out here; whether a caller may
+// read at all is decided before. Every function returns what clients see; its comment says what it leaves out. Lists
+// and maps of responses are never nil, so that they are [] and {} on the wire, and values that may be absent are
+// pointers.
 package wire
 
 import (

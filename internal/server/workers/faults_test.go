@@ -306,7 +306,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// What is not the file that the worker announces is refused, and nothing is stored.
+// A file other than the one that the worker announces is refused, and nothing is stored.
 func TestWrongUploads(t *testing.T) {
 	t.Parallel()
 	f := onSQLite(t)

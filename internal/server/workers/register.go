@@ -11,7 +11,7 @@ import (
 	"pleat/internal/workerapi"
 )
 
-// class is GET class: the class of the token. What only the driver of its workers needs is left out.
+// class is GET class: the class of the token. Fields that only the driver of its workers needs are left out.
 func (g *Gateway) class(ctx context.Context, c *caller, _ *none) (workerapi.Class, error) {
 	k, err := g.classOf(ctx, c.Class)
 	if err != nil {
@@ -29,8 +29,8 @@ const (
 	maxLife    = 366 * 24 * time.Hour
 )
 
-// register is POST register: a worker of the token's class begins a session. What an earlier process of the same worker
-// held is queued again.
+// register is POST register: a worker of the token's class begins a session. The tasks that an earlier process of the
+// same worker held are queued again.
 func (g *Gateway) register(
 	ctx context.Context, c *caller, in *workerapi.Registration,
 ) (workerapi.Registered, error) {
@@ -116,7 +116,8 @@ func (g *Gateway) stopped(ctx context.Context, c *caller, _ *none) (none, error)
 	return none{}, g.writes(ctx, func() error { return g.store.Workers.StopWorker(ctx, c.Worker) })
 }
 
-// deregister is POST deregister: the worker has ended. What it holds now was claimed for it without its knowledge.
+// deregister is POST deregister: the worker has ended. The tasks that it holds now were claimed for it without its
+// knowledge.
 func (g *Gateway) deregister(ctx context.Context, c *caller, _ *none) (none, error) {
 	return none{}, g.writes(ctx, func() error {
 		n, err := g.store.Runs.ReleaseAll(ctx, c.Worker, nil)

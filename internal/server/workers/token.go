@@ -218,8 +218,8 @@ type snapshot[T any] struct {
 // readPause is the least time between two queries of a snapshot, whatever strangers ask for.
 const readPause = 20 * time.Millisecond
 
-// latest finds something in a snapshot that is at most age old. What it does not have may have been made since: then it
-// is looked for again in one that is younger than the call.
+// latest finds something in a snapshot that is at most age old. A token that it lacks may be newer: then it is looked
+// for again in a snapshot that is younger than the call.
 func latest[T, V any](
 	ctx context.Context, s *snapshot[T], age time.Duration, read func(context.Context) (T, error),
 	find func(T) (V, bool),

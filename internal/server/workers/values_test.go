@@ -10,8 +10,8 @@ import (
 	"pleat/internal/workerapi"
 )
 
-// What one worker sends does not fail the transaction that it shares with others: PostgreSQL takes no NUL in a text, so
-// it is refused or replaced before.
+// The data of one worker does not fail the transaction that it shares with others: PostgreSQL takes no NUL in a text,
+// so it is refused or replaced before.
 func TestOneWorkerDoesNotSpoilOthers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

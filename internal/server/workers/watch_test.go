@@ -13,7 +13,7 @@ import (
 	"pleat/internal/workerapi/workerapitest"
 )
 
-// What a user cancels reaches the worker through the watch that it holds, once: nothing polls in this test.
+// A cancel by a user reaches the worker through the watch that it holds, once: nothing polls in this test.
 func TestCancelReachesWorker(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

@@ -43,7 +43,7 @@ type RowInput struct {
 	Run         runs.RunSpec
 }
 
-// CreatedBatch is the result of CreateBatch.
+// CreatedBatch is the result of [Store.CreateBatch].
 type CreatedBatch struct {
 	Batch    pleat.BatchID
 	Rows     int
@@ -62,10 +62,10 @@ const (
 
 // CreateBatch stores a batch with its rows and the subscriptions of its event, and counts the rows against the
 // project's quota. It stores the rows in several transactions, so that no other verb waits long; the last of them,
-// which is durable, shows the batch. If the process ends before, nobody sees the batch, and AdvanceBatches and
+// which is durable, shows the batch. If the process ends before, nobody sees the batch, and [Store.AdvanceBatches] and
 // ops.Store.PurgeDeleted delete its rows. The jobs of the rows are made by AdvanceBatches.
 //
-// An idempotency key works as in runs.Store.CreateJob. ErrUnauthorized: the credential is not the creator's or not
+// An idempotency key works as in [runs.Store.CreateJob]. ErrUnauthorized: the credential is not the creator's or not
 // valid. CodeConflict: the key came with another request, or the project's results hold as much as they may.
 // CodeLimited: the quota is spent, also by the rows that are expected, of which then none is stored. CodeInvalid: there
 // is no row.
@@ -269,8 +269,8 @@ func (s *Store) Batch(ctx context.Context, id pleat.BatchID) (pleat.Batch, error
 	return b, err
 }
 
-// CountRows reads the states of the rows of a batch that BatchHead has read without them. It takes about 10 ms for
-// 100,000 rows.
+// CountRows reads the states of the rows of a batch that [Store.BatchHead] has read without them. It takes about 10 ms
+// for 100,000 rows.
 func (s *Store) CountRows(ctx context.Context, b *pleat.Batch) (err error) {
 	if b.Counts == nil {
 		b.Counts, err = countRows(b, s.reading(ctx))

@@ -329,9 +329,9 @@ func Lock(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.BatchID) (pleat.
 	return b, r.fill(&b)
 }
 
-// CancelBatch stops the rows of a batch that have not ended: those that no worker has, at the next AdvanceBatches; the
-// others within two seconds of it. ErrBatchNotFound: it does not exist or is out of reach. CodeConflict: it has
-// ended.
+// CancelBatch stops the rows of a batch that have not ended: those that no worker has, at the next
+// [Store.AdvanceBatches]; the others within two seconds of it. ErrBatchNotFound: it does not exist or is out of reach.
+// CodeConflict: it has ended.
 func (s *Store) CancelBatch(ctx context.Context, by people.Reach, id pleat.BatchID) error {
 	return s.db.Write(ctx, "cancel batch", func(t *db.Tx) error {
 		b, err := Lock(t, by, pleat.Member, id)
@@ -426,8 +426,8 @@ func (s *Store) DeleteBatch(ctx context.Context, by people.Reach, id pleat.Batch
 	})
 }
 
-// Delete is DeleteBatch for a locked batch. AdvanceBatches stops the jobs that have not ended, whose tasks need
-// their input until then; runs.setState deletes it.
+// Delete is [Store.DeleteBatch] for a locked batch. [Store.AdvanceBatches] stops the jobs that have not ended, whose
+// tasks need their input until then; runs.setState deletes it.
 func Delete(t *db.Tx, owner pleat.ProjectID, id pleat.BatchID) error {
 	t.Send("UPDATE batch SET deleted_at = $1, name = '' WHERE id = $2", t.Now, id)
 	t.Send(`

@@ -40,8 +40,9 @@ type TableRow = pleat.BatchRow
 // maxColumns is how many columns a table has: users name the chains by which scores are called.
 const maxColumns = 200
 
-// BatchColumns lists the names of the scores that rows of a batch have, in the order of pleat.SortColumns. Of more than
-// maxColumns it lists the scores without chains and the first others by name. It steps from name to name in an index.
+// BatchColumns lists the names of the scores that rows of a batch have, in the order of [pleat.SortColumns]. If there
+// are more than maxColumns, it lists the scores without chains and the first others by name. It steps from name to name
+// in an index.
 func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, error) {
 	all := pleat.ScoreNames()
 	args := []any{id, maxColumns}

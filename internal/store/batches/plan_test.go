@@ -7,7 +7,7 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// What advances batches reads only open ones and their jobs: no query scans a table.
+// The statement that advances batches reads only open ones and their jobs: no query scans a table.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, batches.Plans, "")

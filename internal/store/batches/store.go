@@ -11,16 +11,16 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// Options are sizes of a Store that tests lower. The zero value serves.
+// Options are sizes of a [Store] that tests lower. The zero value serves.
 type Options struct {
 	Open      int // batches that AdvanceBatches reads at once; 0: 100
 	InputRows int // of a batch that BatchInputs reads at once; 0: 500
 	// Driving is the largest number of rows that a condition on a table may select for its index to drive a query; 0:
-	// 2000, negative: none. Of more rows, a page is found sooner in the order of the table.
+	// 2000, negative: none. With more rows, a page is found sooner in the order of the table.
 	Driving int
 }
 
-// Store has the verbs about batches. Make one with New.
+// Store has the verbs about batches. Make one with [New].
 type Store struct {
 	db        *db.DB
 	people    *people.Store

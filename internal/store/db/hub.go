@@ -22,7 +22,8 @@ func (s *DB) Subscribe(topic string) (<-chan struct{}, func()) {
 	return ch, func() { s.hub.remove(topic, ch) }
 }
 
-// SubscribeTo is Subscribe for one channel with several topics. The channel needs a buffer of one. Unsubscribe ends it.
+// SubscribeTo is [DB.Subscribe] for one channel with several topics. The channel needs a buffer of one. Unsubscribe
+// ends it.
 func (s *DB) SubscribeTo(topic string, ch chan struct{}) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -46,7 +47,7 @@ func (s *DB) Subscriptions() []string {
 	return slices.Sorted(maps.Keys(s.hub.topics))
 }
 
-// Unsubscribe ends what SubscribeTo began.
+// Unsubscribe ends what [DB.SubscribeTo] began.
 func (s *DB) Unsubscribe(topic string, ch chan struct{}) { s.hub.remove(topic, ch) }
 
 // remove ends a subscription. The channel stays open, since a publisher may be about to use it.

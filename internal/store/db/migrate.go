@@ -41,7 +41,7 @@ var ErrUnreleased = errors.New("the database was made by an unreleased build of 
 // Migrate brings the schema to the newest version and returns the versions before and after. Each version is applied in
 // one transaction, and an error leaves those before it applied. Several nodes may call it at once: a lock, in
 // PostgreSQL an advisory one, makes them take turns, and all but one find nothing to do. A schema that this program
-// does not know is an error: see RefuseNewer, and ErrUnreleased.
+// does not know is an error: see [RefuseNewer], and [ErrUnreleased].
 func (s *DB) Migrate(ctx context.Context) (from, to int64, err error) {
 	return s.migrate(ctx, s.known)
 }
@@ -87,8 +87,8 @@ func refuseNewer(version, newest int64) error {
 	return nil
 }
 
-// Version is the version of the schema; 0 before the first migration. It may be newer than Latest, if a later program
-// has migrated the database. It returns ErrUnreleased for a database of an unreleased build.
+// Version is the version of the schema; 0 before the first migration. It may be newer than [Latest], if a later program
+// has migrated the database. It returns [ErrUnreleased] for a database of an unreleased build.
 func (s *DB) Version(ctx context.Context) (int64, error) {
 	there, err := s.HasTable(ctx, VersionTable)
 	if err == nil && !there {

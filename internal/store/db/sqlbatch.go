@@ -30,7 +30,7 @@ func Pad(ids []any) []any {
 }
 
 // RowParts cuts the values of many rows, one row after the other, into parts whose numbers of rows are powers of two,
-// at most MaxStatementRows. 200 rows become parts of 128, 64 and 8.
+// at most [MaxStatementRows]. 200 rows become parts of 128, 64 and 8.
 func RowParts(args []any, columns int) func(yield func([]any) bool) {
 	return func(yield func([]any) bool) {
 		for size := MaxStatementRows; size > 0; size /= 2 {
@@ -44,7 +44,7 @@ func RowParts(args []any, columns int) func(yield func([]any) bool) {
 	}
 }
 
-// PaddedRowParts is RowParts with fewer parts: it repeats the last row up to the next power of two. It is for
+// PaddedRowParts is [RowParts] with fewer parts: it repeats the last row up to the next power of two. It is for
 // statements to which a repeated row makes no difference.
 func PaddedRowParts(args []any, columns int) func(yield func([]any) bool) {
 	return func(yield func([]any) bool) {

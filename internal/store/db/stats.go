@@ -11,8 +11,8 @@ import (
 func (s *DB) Transactions() int64 { return s.transactions.Load() }
 
 // RoundTrips is how often this process has waited for the database since it opened the store: once for each query, and
-// for each batch of statements that were sent together. What the driver does on its own, such as to prepare a statement
-// that a connection has not seen, does not count, nor does NOTIFY. On SQLite only reads count.
+// for each batch of statements that were sent together. The driver's own round trips, such as to prepare a statement
+// that a connection has not seen, do not count, nor does NOTIFY. On SQLite only reads count.
 func (s *DB) RoundTrips() int64 { return s.roundTrips.Load() }
 
 // ClockAhead is how far this machine's clock was ahead of the database's when that was last measured: at the start and

@@ -21,7 +21,7 @@ import (
 	"pleat/internal/clock"
 )
 
-// Options tune a DB. The zero value serves.
+// Options tune a [DB]. The zero value serves.
 type Options struct {
 	Clock func() time.Time // nil: the machine's
 	Log   *slog.Logger     // nil: discards
@@ -49,14 +49,14 @@ func (o *Options) readers(n int) int {
 	return n
 }
 
-// DB is a database. It is safe for use by many goroutines. Make one with Open and end it with Close.
+// DB is a database. It is safe for use by many goroutines. Make one with [Open] and end it with [DB.Close].
 //
 // A verb that changes something is one transaction: on SQLite a savepoint of the one writer, which commits several
 // verbs together; on PostgreSQL a transaction of its own, in the isolation READ COMMITTED, repeated up to three times
 // after a deadlock or a serialization failure. A verb that returns an error has changed nothing, with one exception: if
 // the connection to PostgreSQL breaks during the commit, the change may have been made.
 //
-// Errors are *pleat.Error where the caller is to be refused. A database that does not answer, or not in time, gives
+// Errors are [*pleat.Error] where the caller is to be refused. A database that does not answer, or not in time, gives
 // CodeUnavailable, and a cancelled context gives context.Canceled.
 type DB struct {
 	dialect    string
@@ -81,7 +81,7 @@ type DB struct {
 }
 
 // Open opens the database at url, «sqlite:PATH» or «postgres://…». It creates the folder and the file of a new SQLite
-// database, but no schema: call Migrate. With PostgreSQL it also starts the goroutines that carry wake-ups between
+// database, but no schema: call [DB.Migrate]. With PostgreSQL it also starts the goroutines that carry wake-ups between
 // processes and keep the clock in step with the database's; ctx bounds the opening, not their life. Close the store.
 func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	s := &DB{

@@ -18,7 +18,7 @@ func FromMicros(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// ToMicros is the inverse of FromMicros. It drops what is finer than a microsecond.
+// ToMicros is the inverse of [FromMicros]. It drops what is finer than a microsecond.
 func ToMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -38,7 +38,7 @@ func IDAt(micros int64) string {
 // DayOf is the day of UTC of a time in microseconds, counted since 1970.
 func DayOf(micros int64) int64 { return micros / MicrosPerDay }
 
-// DayBegins is when a day that DayOf has counted begins, in microseconds.
+// DayBegins is when a day that [DayOf] has counted begins, in microseconds.
 func DayBegins(day int64) int64 { return day * MicrosPerDay }
 
 // Today is the day of UTC of the transaction.

@@ -14,8 +14,9 @@ import (
 // Tx is one verb's transaction: on SQLite a savepoint inside a group, on PostgreSQL a transaction of its own. Exactly
 // one of conn and pg is set. All rows that a verb writes get the same time, now, in microseconds since 1970 UTC.
 //
-// On PostgreSQL each call of Exec, Query and Row is a round trip, and so is the commit. What Send and Ask were given
-// goes with the next of them; a verb uses these two for all statements whose result does not decide what it does.
+// On PostgreSQL each call of [Tx.Exec], [Tx.Query] and [Tx.Row] is a round trip, and so is the commit. The statements
+// of [Tx.Send] and [Tx.Ask] go with the next of them; a verb uses these two for all statements whose result does not
+// decide what it does.
 type Tx struct {
 	ctx  context.Context //nolint:containedctx // a transaction ends with its verb
 	s    *DB
@@ -105,7 +106,7 @@ func (t *Tx) Send(q string, args ...any) {
 	}
 }
 
-// SendLast is Send for a statement that PostgreSQL runs right before the COMMIT, since it locks rows that many
+// SendLast is [Tx.Send] for a statement that PostgreSQL runs right before the COMMIT, since it locks rows that many
 // transactions change.
 func (t *Tx) SendLast(q string, args ...any) {
 	if t.pg != nil {
@@ -115,8 +116,9 @@ func (t *Tx) SendLast(q string, args ...any) {
 	}
 }
 
-// Ask is Send for a statement that returns rows: it calls each for every one, which scans it, before the next call that
-// waits returns, or the verb does. Each must not refuse anything by its error: the transaction may be committed then.
+// Ask is [Tx.Send] for a statement that returns rows: it calls each for every one, which scans it, before the next call
+// that waits returns, or the verb does. Each must not refuse anything by its error: the transaction may be committed
+// then.
 func (t *Tx) Ask(q string, args []any, each func(scan func(...any) error) error) {
 	if t.pg != nil {
 		t.pg.add(q, args, each)
@@ -126,7 +128,7 @@ func (t *Tx) Ask(q string, args []any, each func(scan func(...any) error) error)
 	}
 }
 
-// Wait waits until the statements of Send and Ask have run.
+// Wait waits until the statements of [Tx.Send] and [Tx.Ask] have run.
 func (t *Tx) Wait() error {
 	if t.pg != nil {
 		_, err := t.pg.flush(t.ctx)
@@ -135,7 +137,7 @@ func (t *Tx) Wait() error {
 	return t.err
 }
 
-// Query runs a statement that returns rows, for ForEachRow or scanOne, which close them.
+// Query runs a statement that returns rows, for [ForEachRow] or scanOne, which close them.
 func (t *Tx) Query(q string, args ...any) (Rows, error) {
 	if t.pg != nil {
 		return t.pg.query(t.ctx, q, args)
@@ -250,9 +252,9 @@ func (s *DB) Write(ctx context.Context, verb string, fn func(t *Tx) error) error
 	return s.commit(ctx, verb, durable, fn)
 }
 
-// WriteAsync is Write for what need not survive a crash of the machine, since the work would only be done again: claims
-// and progress. It survives a crash of the process, and any durable transaction that commits later makes it durable
-// too.
+// WriteAsync is [DB.Write] for what need not survive a crash of the machine, since the work would only be done again:
+// claims and progress. It survives a crash of the process, and any durable transaction that commits later makes it
+// durable too.
 func (s *DB) WriteAsync(ctx context.Context, verb string, fn func(t *Tx) error) error {
 	return s.commit(ctx, verb, async, fn)
 }

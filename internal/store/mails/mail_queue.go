@@ -375,7 +375,7 @@ type Outcome struct {
 }
 
 // FinishMail ends an attempt at a mail. After maxRefusals refusals in a row of its address, the user gets no more mails
-// until the setting is changed. pleat.ErrLost: the lease is no longer held.
+// until the setting is changed. [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) FinishMail(ctx context.Context, m *OutgoingMail, o Outcome) error {
 	return s.db.Write(ctx, "finish mail", func(t *db.Tx) error {
 		l := tasks.LeaseOf(&m.Task)

@@ -7,7 +7,7 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// What looks for the managers of a project reads only their rows: no query scans a table.
+// The query for the managers of a project reads only their rows: no query scans a table.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, mails.Plans, "")

@@ -8,7 +8,7 @@ import (
 	"pleat/internal/store/people"
 )
 
-// Store has the verbs about mails. Make one with New.
+// Store has the verbs about mails. Make one with [New].
 type Store struct {
 	db     *db.DB
 	people *people.Store

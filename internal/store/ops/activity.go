@@ -10,7 +10,7 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// The bounds of an Activity, so that it costs a busy service no more than a quiet one.
+// The bounds of an [Activity], so that it costs a busy service no more than a quiet one.
 const (
 	// ActivityCounted is how many rows a count of an Activity reads at most: a count of that is «at least».
 	ActivityCounted = 10_000
@@ -47,7 +47,7 @@ type RunningTask struct {
 	Total    int // steps of the stage; 0: not known
 }
 
-// Rates are counts over the last minute, each at most ActivityCounted.
+// Rates are counts over the last minute, each at most [ActivityCounted].
 type Rates struct {
 	Created   int // runs
 	Completed int

@@ -21,8 +21,8 @@ type UserContent struct {
 	CreatedAt time.Time
 }
 
-// madeBy selects what the user $1 has made and what stands in the user's own project, apart from what was deleted. What
-// is older than projects has no creator: it was made by the user whose own project has it.
+// madeBy selects what the user $1 has made and what stands in the user's own project, apart from what was deleted. An
+// object that is older than projects has no creator: the user in whose personal project it is created it.
 const madeBy = `
 	SELECT 'job', id, project_id, name, created_at FROM job
 	WHERE deleted_at = 0 AND (created_by = $1 OR created_by = '' AND project_id = $1)
@@ -82,7 +82,7 @@ func (s *Store) AuditOf(ctx context.Context, u people.User) ([]people.AuditEntry
 
 // EraseUser deletes what the service stores about a person, and records it. The account stays under another name, which
 // it returns, so that what the user made in projects of several users keeps a creator. It disables the account, ends
-// its keys, sessions and roles, deletes everything in its own project as DeleteJob and its like do, and at last
+// its keys, sessions and roles, deletes everything in its own project as [Store.DeleteJob] and its like do, and at last
 // replaces its name wherever the service has written it. After an error, a repeated call goes on. It is for operators.
 // CodeNotFound: there is no such user. CodeConflict: it is a service user, or the only manager of a project.
 func (s *Store) EraseUser(ctx context.Context, by people.Actor, name string) (people.User, error) {
@@ -196,7 +196,7 @@ func (s *Store) emptyProject(ctx context.Context, project pleat.ProjectID) error
 				break
 			}
 			for _, id := range ids {
-				// What has gone in between, such as the item of a folder, is not found.
+				// An object that was deleted in between, such as the item of a folder, is not found.
 				if err := kind.drop(id); err != nil && pleat.CodeOf(err) != pleat.CodeNotFound {
 					return err
 				}

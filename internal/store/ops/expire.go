@@ -64,10 +64,10 @@ var (
 )
 
 // ExpireResults deletes jobs, workflows and batches that ended longer ago than their project keeps results, as
-// DeleteJob, DeleteWorkflow and DeleteBatch do, and returns how many. The jobs of a batch go with it. It deletes at
-// most 100 of each, and as many more in each project with a setting of its own, each in a transaction of its own, so
-// that no transaction is long or locks many jobs; the next call continues. Drafts have no results and are kept, unless
-// a job that goes has started them. Any node may call it.
+// [Store.DeleteJob], [Store.DeleteWorkflow] and DeleteBatch do, and returns how many. The jobs of a batch go with it.
+// It deletes at most 100 of each, and as many more in each project with a setting of its own, each in a transaction of
+// its own, so that no transaction is long or locks many jobs; the next call continues. Drafts have no results and are
+// kept, unless a job that goes has started them. Any node may call it.
 func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 	total := 0
 	if keep := s.people.Limits().KeepResults.Microseconds(); keep > 0 {

@@ -13,8 +13,8 @@ import (
 // MoveJob gives a job whose run has ended, with the workflows that its runs have started, to another project, and
 // records it in both. Its events and deliveries stay where they were, and its webhook settings end, as do its links:
 // they were given out by the other project. The caller must be a member of both projects. ErrJobNotFound: the job does
-// not exist or is out of reach; pleat.ErrNoProject: the other project is. CodeConflict: something of it has not ended,
-// it belongs to a batch, or the other project's results or library hold as much as they may.
+// not exist or is out of reach; [pleat.ErrNoProject]: the other project is. CodeConflict: something of it has not
+// ended, it belongs to a batch, or the other project's results or library hold as much as they may.
 func (s *Store) MoveJob(ctx context.Context, by people.Actor, job pleat.JobID, to pleat.ProjectID) error {
 	return s.db.Write(ctx, "move job", func(t *db.Tx) error {
 		h, err := runs.LockJob(t, by.Reach, pleat.Member, job)
@@ -62,8 +62,8 @@ func (s *Store) MoveJob(ctx context.Context, by people.Actor, job pleat.JobID, t
 const movedColumns = `created_by = CASE created_by WHEN '' THEN project_id ELSE created_by END, project_id = $2,
 	version = version + 1, epoch = epoch + 1, updated_at = $3`
 
-// MoveWorkflow is MoveJob for a workflow, which may be a draft. The items that it has in the library go with it.
-// CodeConflict and CodeTooLarge, too: the other project has no room for the draft or the items.
+// MoveWorkflow is [Store.MoveJob] for a workflow, which may be a draft. The items that it has in the library go with
+// it. CodeConflict and CodeTooLarge, too: the other project has no room for the draft or the items.
 func (s *Store) MoveWorkflow(ctx context.Context, by people.Actor, id pleat.WorkflowID, to pleat.ProjectID) error {
 	return s.db.Write(ctx, "move workflow", func(t *db.Tx) error {
 		var w pleat.Workflow

@@ -25,7 +25,7 @@ type Overview struct {
 }
 
 // ModelQueue is how many tasks of a model wait and run, in all its queues. The name of a kind of task that has no model
-// stands for one. Counts of a queue are exact up to ActivityCounted.
+// stands for one. Counts of a queue are exact up to [ActivityCounted].
 type ModelQueue struct {
 	Model   string
 	Waiting int
@@ -43,8 +43,8 @@ type SlowRun struct {
 // maxSlowest is how many runs an Overview names.
 const maxSlowest = 20
 
-// Overview reads what the operators see. None of its statements scans a table, however many tasks wait. Of the runs it
-// compares the ActivityRunning that were queued first.
+// Overview reads what the operators see. None of its statements scans a table, however many tasks wait. For the runs it
+// compares the [ActivityRunning] that were queued first.
 func (s *Store) Overview(ctx context.Context) (Overview, error) {
 	out := Overview{At: s.db.Now()}
 	queues, err := s.activityQueues(ctx)

@@ -7,14 +7,14 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// What looks for jobs and workflows to delete, every few seconds, reads only rows that are old or deleted, and a page
-// of files only its rows: neither scans a whole table.
+// The query for jobs and workflows to delete, every few seconds, reads only rows that are old or deleted, and that for
+// a page of files only its rows: neither scans a whole table.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, ops.Plans(), "")
 }
 
-// What the service does is read by an index, or from rows that an inner query has limited.
+// The activity of the service is read by an index, or from rows that an inner query has limited.
 func TestActivityReadsIndexes(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, ops.ActivityStatements(), storetest.ReadsAnIndex+`|^SCAN (filled|q|k)$`)

@@ -21,22 +21,23 @@ const (
 	// purgeRows is how many rows of one table a call of PurgeDeleted deletes at most.
 	purgeRows = 500
 	// purgeGrace is how long the rest of a deleted job or workflow is kept for what is under way: a worker that is
-	// stopping, and the deliveries that wait. What waits longer, such as those of a paused endpoint, goes with it.
+	// stopping, and the deliveries that wait. A delivery that waits longer, such as those of a paused endpoint, is
+	// deleted with it.
 	purgeGrace = time.Hour
 	// deletedAtOnce is how many follow-ups are deleted in one transaction with their job.
 	deletedAtOnce = 100
 )
 
-// Purged is what one call of PurgeDeleted deleted.
+// Purged is what one call of [Store.PurgeDeleted] deleted.
 type Purged struct {
 	Rows  int      // 0: there is nothing more to delete now
 	Blobs []string // to which the deleted rows referred; other runs may share them
 }
 
 // DeleteJob removes a job and the workflows that its runs have started from every reader's sight at once, and stops
-// those that run. Everything that was stored for them is then deleted by PurgeDeleted; until it is, a tombstone without
-// name and sequences stays, so that the last events and deliveries have a source. ErrJobNotFound: the job does not
-// exist, is out of reach, or was deleted before. CodeConflict: it belongs to a batch.
+// those that run. Everything that was stored for them is then deleted by [Store.PurgeDeleted]; until it is, a tombstone
+// without name and sequences stays, so that the last events and deliveries have a source. ErrJobNotFound: the job does
+// not exist, is out of reach, or was deleted before. CodeConflict: it belongs to a batch.
 func (s *Store) DeleteJob(ctx context.Context, by people.Reach, job pleat.JobID) error {
 	return s.db.Write(ctx, "delete job", func(t *db.Tx) error {
 		h, err := runs.LockJob(t, by, pleat.Member, job)
@@ -88,8 +89,8 @@ func (s *Store) deleteFollowUps(t *db.Tx, job pleat.JobID) (int, error) {
 	return len(list), err
 }
 
-// DeleteWorkflow is DeleteJob for a workflow, in any state. The library items that its task made go with it.
-// pleat.ErrWorkflowNotFound: it does not exist, is out of reach, or was deleted before.
+// DeleteWorkflow is [Store.DeleteJob] for a workflow, in any state. The library items that its task made go with it.
+// [pleat.ErrWorkflowNotFound]: it does not exist, is out of reach, or was deleted before.
 func (s *Store) DeleteWorkflow(ctx context.Context, by people.Reach, id pleat.WorkflowID) error {
 	return s.db.Write(ctx, "delete workflow", func(t *db.Tx) error {
 		var w pleat.Workflow
@@ -246,8 +247,8 @@ func (k tombstone) statement(text string) string {
 // PurgeDeleted deletes rows of one deleted job, workflow or batch: the oldest for which nothing is under way. No call
 // deletes more than purgeRows of a table, so that no transaction is long; a caller repeats it until it deletes nothing,
 // and then deletes the blobs that nothing else refers to. It writes nothing if nothing is due. Any node may call it,
-// several at once too. What is under way after an hour, such as a delivery to an endpoint that is paused, is deleted
-// all the same. The rows of a batch go before anything that is under way has ended.
+// several at once too. Work that is under way after an hour, such as a delivery to a paused endpoint, is deleted all
+// the same. The rows of a batch go before anything that is under way has ended.
 func (s *Store) PurgeDeleted(ctx context.Context) (Purged, error) {
 	for _, kind := range tombstones {
 		var id string
@@ -288,7 +289,7 @@ func (s *Store) endPurged(t *db.Tx, kind tombstone, id string) (int, error) {
 	return len(held), err
 }
 
-// purge takes the next steps at the deletion of one job, workflow or batch. Of several nodes one does it at a time.
+// purge takes the next steps at the deletion of one job, workflow or batch. Only one node does it at a time.
 func (s *Store) purge(t *db.Tx, kind tombstone, id string) (Purged, error) {
 	var p Purged
 	var is string

@@ -68,8 +68,8 @@ func (s *Store) NameDatabase(ctx context.Context) (string, error) {
 	return name, err
 }
 
-// AdoptArtifacts makes an artifact store that of this database if none is yet, and returns the one that is. Of nodes
-// that call it at once, the first one decides.
+// AdoptArtifacts makes an artifact store that of this database if none is yet, and returns the one that is. If several
+// nodes call it at once, the first one decides.
 func (s *Store) AdoptArtifacts(ctx context.Context, a ArtifactStore) (ArtifactStore, error) {
 	var adopted ArtifactStore
 	err := s.db.Write(ctx, "adopt artifacts", func(t *db.Tx) error {
@@ -87,7 +87,7 @@ func (s *Store) ReplaceArtifacts(ctx context.Context, a ArtifactStore) error {
 var ErrOtherSecrets = errors.New("the database was used with another secret key")
 
 // AgreeOnSecrets records the fingerprints of a node's secret keys, of which one must be among those of the node that
-// started last. Keys can so be replaced one node after the other. ErrOtherSecrets: none is, and nothing was changed.
+// started last. Keys can so be replaced one node after the other. [ErrOtherSecrets]: none is, and nothing was changed.
 func (s *Store) AgreeOnSecrets(ctx context.Context, fingerprints []string) error {
 	other := false
 	err := s.db.Write(ctx, "agree on secrets", func(t *db.Tx) error {

@@ -18,7 +18,7 @@ type Stores struct {
 	Batches *batches.Store
 }
 
-// Store has the verbs of operators, and those that delete and move. Make one with New.
+// Store has the verbs of operators, and those that delete and move. Make one with [New].
 type Store struct {
 	db      *db.DB
 	people  *people.Store

@@ -20,10 +20,10 @@ type User struct {
 	CreatedAt  time.Time
 }
 
-// UserColumns are the columns that ScanUser reads, of the row a of account.
+// UserColumns are the columns that [ScanUser] reads, of the row a of account.
 const UserColumns = "a.id, a.name, a.kind, a.project_id, a.operator, a.disabled_at, a.created_at"
 
-// ScanUser reads a user from UserColumns.
+// ScanUser reads a user from [UserColumns].
 func ScanUser(scan func(...any) error) (User, error) {
 	var u User
 	var kind string

@@ -155,7 +155,7 @@ func SetWorkerResources(t *db.Tx, w *pleat.Worker) {
 // maxCores bounds the cores that a worker may say a task has.
 const maxCores = 1024
 
-// UsageKey is what Usage may be told apart by.
+// UsageKey is a field by which [Store.Spent] splits sums.
 type UsageKey string
 
 // The keys of usage.
@@ -177,8 +177,8 @@ type SpentQuery struct {
 	Limit    int          // of the sums that are returned
 }
 
-// Spent is what runs have spent. Of Day, Project, User and Model those are set by which the query tells sums apart.
-// Names are empty where what they name is gone.
+// Spent is what runs have spent. Day, Project, User and Model are set if the query splits sums by them. Names are empty
+// where what they name is gone.
 type Spent struct {
 	Day         time.Time
 	Project     pleat.ProjectID
@@ -218,8 +218,8 @@ var usageColumns = map[UsageKey][2]string{
 	UsageByModel:   {"u.model", "u.model"},
 }
 
-// Spent reads what the runs of the project of the reach have spent, in the order of the keys of UsageKeys. The caller
-// must be a viewer; a manager if the sums of several users are told apart. pleat.ErrNoProject: the caller has no role
+// Spent reads what the runs of the project of the reach have spent, in the order of the keys of [UsageKeys]. The caller
+// must be a viewer; a manager if the sums of several users are told apart. [pleat.ErrNoProject]: the caller has no role
 // in the project.
 func (s *Store) Spent(ctx context.Context, by Reach, operator bool, q SpentQuery) ([]Spent, error) {
 	role, err := s.Role(ctx, by, by.Project)
@@ -238,7 +238,7 @@ func (s *Store) Spent(ctx context.Context, by Reach, operator bool, q SpentQuery
 	return s.spent(ctx, q, "u.project_id = $4", by.Project)
 }
 
-// SpentByAll is Spent for all projects together. It is for operators.
+// SpentByAll is [Store.Spent] for all projects together. It is for operators.
 func (s *Store) SpentByAll(ctx context.Context, q SpentQuery) ([]Spent, error) {
 	return s.spent(ctx, q, "$4 = ''", "")
 }

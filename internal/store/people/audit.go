@@ -160,7 +160,7 @@ const auditBetween = `
 	ORDER BY l.id DESC
 	LIMIT $3`
 
-// AuditFits reports whether an export of the time would have at most MaxAuditExport entries.
+// AuditFits reports whether an export of the time would have at most [MaxAuditExport] entries.
 func (s *Store) AuditFits(ctx context.Context, from, to time.Time) (bool, error) {
 	var n int
 	err := s.db.ReadRow(ctx, auditCount,
@@ -172,7 +172,7 @@ const auditCount = `
 	SELECT count(*)
 	FROM (SELECT 1 FROM audit WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3) AS page_counted`
 
-// ProjectAudit is Audit for the changes that concern the project of a reach; none unless the caller manages it.
+// ProjectAudit is [Store.Audit] for the changes that concern the project of a reach; none unless the caller manages it.
 func (s *Store) ProjectAudit(ctx context.Context, by Reach, before pleat.AuditID, limit int) ([]AuditEntry, error) {
 	rows, err := s.db.Read(ctx, `
 		SELECT `+AuditColumns+`
@@ -186,11 +186,11 @@ func (s *Store) ProjectAudit(ctx context.Context, by Reach, before pleat.AuditID
 	return ScanAudit(rows, err)
 }
 
-// AuditColumns are the columns that ScanAudit reads, of the rows l of audit and a of account.
+// AuditColumns are the columns that [ScanAudit] reads, of the rows l of audit and a of account.
 const AuditColumns = `l.id, l.account_id, COALESCE(a.name, ''), l.key_id, l.prefix, l.address, l.action, l.subject,
 	l.detail, l.created_at, l.project_id`
 
-// ScanAudit reads entries from the rows of a query for AuditColumns.
+// ScanAudit reads entries from the rows of a query for [AuditColumns].
 func ScanAudit(rows db.Rows, err error) ([]AuditEntry, error) {
 	out := []AuditEntry{}
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {

@@ -23,7 +23,7 @@ type Claims struct {
 	At              time.Time
 }
 
-// LoginKind is what a Login is.
+// LoginKind is what a [Login] is.
 type LoginKind string
 
 // The kinds of logins.
@@ -86,8 +86,8 @@ func (s *Store) whyInvalid(ctx context.Context, by Credential) error {
 }
 
 // AccountForClaims records what an issuer says of a person, and returns the person's account, which it creates for one
-// who is new. What is known already and newer than the claims stays. Whoever was suspended is so no more.
-// CodeForbidden: the account is disabled. ErrUnauthorized: the person was suspended after the claims were made.
+// who is new. Stored data that is newer than the claims is kept. A suspended user is active again. CodeForbidden: the
+// account is disabled. ErrUnauthorized: the person was suspended after the claims were made.
 func (s *Store) AccountForClaims(ctx context.Context, c Claims) (pleat.UserID, error) {
 	var user pleat.UserID
 	err := s.db.Write(ctx, "record claims", func(t *db.Tx) (err error) {
@@ -318,8 +318,8 @@ func (s *Store) GrantsToCheck(ctx context.Context, issuer string, limit int) ([]
 }
 
 // LeaseLogin lets the caller alone ask the issuer about a login until a time, and reports whether it may: others do so
-// at the moment, or have done so since the login was read. KeepLogin and RefuseLogin do nothing once the lease was
-// lost, so that an answer about what a new sign-in has replaced changes nothing.
+// at the moment, or have done so since the login was read. [Store.KeepLogin] and [Store.RefuseLogin] do nothing once
+// the lease was lost, so that an answer about what a new sign-in has replaced changes nothing.
 func (s *Store) LeaseLogin(ctx context.Context, l *Login, until time.Time) (bool, error) {
 	l.lease = db.ToMicros(until)
 	var n int64
@@ -473,7 +473,7 @@ type GroupRole struct {
 	AddedAt time.Time
 }
 
-// Groups lists the groups that have a role in the project of the reach, by name. pleat.ErrNoProject: the caller has
+// Groups lists the groups that have a role in the project of the reach, by name. [pleat.ErrNoProject]: the caller has
 // none.
 func (s *Store) Groups(ctx context.Context, by Reach) ([]GroupRole, error) {
 	role, err := s.Role(ctx, by, by.Project)
@@ -497,7 +497,7 @@ func (s *Store) Groups(ctx context.Context, by Reach) ([]GroupRole, error) {
 	return out, db.Unavailable("list groups", err)
 }
 
-// SetGroup gives a group a role in the project of by, or takes it away with pleat.NoRole, and records it. The caller
+// SetGroup gives a group a role in the project of by, or takes it away with [pleat.NoRole], and records it. The caller
 // must be a manager of the project or an operator. The group need not be known: its members may still come.
 // CodeConflict: the project is a user's own, or has maxGroupRoles. CodeNotFound: the group has no role to take away.
 func (s *Store) SetGroup(ctx context.Context, by Actor, name string, role pleat.Role) (GroupRole, error) {

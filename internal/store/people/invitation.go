@@ -123,8 +123,8 @@ func (s *Store) AcceptInvitation(ctx context.Context, by Actor, hash string) (Me
 }
 
 // JoinByInvitation creates a user of a name with a key that reaches the project of an invitation alone, and is
-// AcceptInvitation for that user. CodeConflict: there is a user of that name. CodeLimited: maxJoined have joined the
-// project within a day.
+// [Store.AcceptInvitation] for that user. CodeConflict: there is a user of that name. CodeLimited: maxJoined have
+// joined the project within a day.
 func (s *Store) JoinByInvitation(
 	ctx context.Context, name, address, hash string, n NewKey,
 ) (m Membership, user User, err error) {

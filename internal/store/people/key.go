@@ -54,10 +54,10 @@ const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1) A
 	" AND NOT " + unvouched
 
 // CreateKey stores a new key of by.User and records it. A key that by.Key makes has at most the scopes of that key, and
-// ends with it at the latest; if that reaches one project alone, so does the new one. Who works on the database is not
-// bound. CodeInvalid: it would have more or end later, or its end is past; CodeConflict: the user has maxKeys valid
-// keys; CodeLimited: the user made maxNewKeys within a day; CodeNotFound: there is no such user, or the user has no
-// role in the project of the key; ErrUnauthorized: by.Key is not valid.
+// ends with it at the latest; if that reaches one project alone, so does the new one. A caller that works on the
+// database is not bound. CodeInvalid: it would have more or end later, or its end is past; CodeConflict: the user has
+// maxKeys valid keys; CodeLimited: the user made maxNewKeys within a day; CodeNotFound: there is no such user, or the
+// user has no role in the project of the key; ErrUnauthorized: by.Key is not valid.
 func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (Key, error) {
 	var k Key
 	err := s.db.Write(ctx, "create key", func(t *db.Tx) (err error) {
@@ -281,8 +281,8 @@ func (s *Store) Keys(ctx context.Context, by Reach) ([]Key, error) {
 }
 
 // RevokeKey revokes a key of by.User, ends its sessions, and records it. The key is refused from the next request on;
-// streams that it opened get news on KeyTopic. Revoking twice is no error and is recorded once. A by.Key that is bound
-// to a project revokes only keys that are, too. CodeNotFound: the key does not exist or is out of reach.
+// streams that it opened get news on [KeyTopic]. Revoking twice is no error and is recorded once. A by.Key that is
+// bound to a project revokes only keys that are, too. CodeNotFound: the key does not exist or is out of reach.
 func (s *Store) RevokeKey(ctx context.Context, by Actor, key pleat.KeyID) error {
 	return s.db.Write(ctx, "revoke key", func(t *db.Tx) error { return s.revokeKey(t, by, by.User, key) })
 }

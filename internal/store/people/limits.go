@@ -25,8 +25,8 @@ type Limits struct {
 	KeepResults time.Duration
 }
 
-// LibraryUse is what a project has of what Limits.LibraryItems and Limits.LibraryBytes bound. What a simulation adds to
-// the library is not counted: it shares the files of its run.
+// LibraryUse is what a project has of what Limits.LibraryItems and Limits.LibraryBytes bound. The files that a
+// simulation adds to the library are not counted: it shares the files of its run.
 type LibraryUse struct {
 	Items int
 	Bytes int64
@@ -74,7 +74,7 @@ func lockAccount(t *db.Tx, user pleat.UserID) error {
 }
 
 // GrowLibrary refuses to add entries and bytes to a project's library if it would then hold more than it may. The
-// caller holds LockProject. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
+// caller holds [LockProject]. CodeConflict: too many items; CodeTooLarge: too many bytes, of the thing that what names.
 func (s *Store) GrowLibrary(t *db.Tx, owner pleat.ProjectID, add LibraryUse, what string) error {
 	limits := s.limits
 	if limits.LibraryItems == 0 && limits.LibraryBytes == 0 {
@@ -94,8 +94,8 @@ func (s *Store) GrowLibrary(t *db.Tx, owner pleat.ProjectID, add LibraryUse, wha
 	return nil
 }
 
-// ErrLibraryFull refuses to add bytes to a library that holds used of most bytes. What names the thing that has them,
-// such as «this file».
+// ErrLibraryFull refuses to add bytes to a library that holds used of most bytes. The argument what names the thing
+// that has them, such as «this file».
 func ErrLibraryFull(most, used, add int64, what string) *pleat.Error {
 	return pleat.Errorf(pleat.CodeTooLarge,
 		"the library may hold %d bytes; it holds %d and %s has %d: delete files that you no longer need",

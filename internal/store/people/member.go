@@ -56,7 +56,7 @@ func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) 
 	return out, db.Unavailable("list members", err)
 }
 
-// SetMember gives a user a role in the project of by, or takes it away with pleat.NoRole, and records it. The caller
+// SetMember gives a user a role in the project of by, or takes it away with [pleat.NoRole], and records it. The caller
 // must be a manager of the project or an operator; anybody may leave. CodeNotFound: there is no such user, or the user
 // has no role to take away. CodeConflict: the project would have no manager or too many members, it is a user's own, or
 // the user is a service user of another project. CodeInvalid: a service user would be a manager.

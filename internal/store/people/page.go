@@ -82,8 +82,9 @@ func (p *Page) CreatedBy(table string, in Reach, user pleat.UserID) {
 	}
 }
 
-// CreatorPage is ProjectPage for the rows that a user created, in an index of creators if one has them. Its conditions
-// are the index's own; with an equality instead, SQLite would take the index of pages, which has the order then, too.
+// CreatorPage is [ProjectPage] for the rows that a user created, in an index of creators if one has them. Its
+// conditions are the index's own; with an equality instead, SQLite would take the index of pages, which has the order
+// then, too.
 func CreatorPage(table string, in Reach, before string, user pleat.UserID) *Page {
 	if !IndexesCreator(in, user) {
 		p := ProjectPage(table, in, before)

@@ -98,7 +98,7 @@ func errProjectName(name string) error {
 		At("name")
 }
 
-// NeedOperator refuses an actor who is no operator. Who works on the database itself is one.
+// NeedOperator refuses an actor who is no operator. A caller that works on the database itself is one.
 func NeedOperator(t *db.Tx, by Actor, what string) error {
 	operator, err := isOperator(t, by)
 	if err == nil && !operator {
@@ -147,8 +147,8 @@ func LockProjectOf(t *db.Tx, by Actor, needs pleat.Role) (p Project, operator bo
 	return p, false, NeedRole(t, by.Reach, needs)
 }
 
-// Project reads the project of a reach with the caller's role. An operator may read every project. pleat.ErrNoProject:
-// there is none, or the caller has no role in it.
+// Project reads the project of a reach with the caller's role. An operator may read every project.
+// [pleat.ErrNoProject]: there is none, or the caller has no role in it.
 func (s *Store) Project(ctx context.Context, by Reach, operator bool) (Membership, error) {
 	var m Membership
 	n := 0

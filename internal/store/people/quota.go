@@ -18,7 +18,7 @@ type Usage struct {
 // Usages are what a project has spent of each of today's quotas.
 type Usages struct{ Jobs, Workflows, BatchRows Usage }
 
-// Usage returns how much of today's quotas a project has spent, without spending any. pleat.ErrNoProject: the caller
+// Usage returns how much of today's quotas a project has spent, without spending any. [pleat.ErrNoProject]: the caller
 // may not read it.
 func (s *Store) Usage(ctx context.Context, by Reach) (Usages, error) {
 	var u Usages
@@ -52,9 +52,9 @@ type Charge struct {
 	Budget Budget
 }
 
-// AskCharge counts one call against today's quota of jobs, and reads what JobUsage needs to refuse it. The row's lock
-// makes the count exact between concurrent calls: on PostgreSQL the second waits for the first to commit. A call that
-// fails later in its transaction costs nothing.
+// AskCharge counts one call against today's quota of jobs, and reads what [Store.JobUsage] needs to refuse it. The
+// row's lock makes the count exact between concurrent calls: on PostgreSQL the second waits for the first to commit. A
+// call that fails later in its transaction costs nothing.
 func (s *Store) AskCharge(t *db.Tx, owner pleat.ProjectID, c *Charge) {
 	t.Ask(`
 		INSERT INTO quota_day (project_id, day, used) VALUES ($1, $2, 1)
@@ -89,7 +89,7 @@ func (s *Store) check(t *db.Tx, c *Charge) error {
 	return s.CheckResults(t, c.bytes)
 }
 
-// JobUsage returns what a project has spent after AskCharge. CodeConflict: its runs hold as much as they may;
+// JobUsage returns what a project has spent after [Store.AskCharge]. CodeConflict: its runs hold as much as they may;
 // CodeLimited: the quota is spent. ErrNoProject: there is none.
 func (s *Store) JobUsage(t *db.Tx, c *Charge) (Usage, error) {
 	if err := s.check(t, c); err != nil {
@@ -106,7 +106,7 @@ func (s *Store) JobUsage(t *db.Tx, c *Charge) (Usage, error) {
 	return u, nil
 }
 
-// AskChargeRows counts rows of a batch against today's quota, and reads what RowUsage needs to refuse them.
+// AskChargeRows counts rows of a batch against today's quota, and reads what [Store.RowUsage] needs to refuse them.
 func (s *Store) AskChargeRows(t *db.Tx, owner pleat.ProjectID, rows int, c *Charge) {
 	t.Ask(`
 		INSERT INTO quota_day (project_id, day, used, batch_rows) VALUES ($1, $2, 0, $3)
@@ -117,14 +117,14 @@ func (s *Store) AskChargeRows(t *db.Tx, owner pleat.ProjectID, rows int, c *Char
 	s.AskLimits(t, owner, c)
 }
 
-// AskSpentRows is AskChargeRows without a charge.
+// AskSpentRows is [Store.AskChargeRows] without a charge.
 func (s *Store) AskSpentRows(t *db.Tx, owner pleat.ProjectID, c *Charge) {
 	s.AskLimits(t, owner, c)
 	t.Ask("SELECT batch_rows FROM quota_day WHERE project_id = $1 AND day = $2", []any{owner, t.Today()},
 		func(scan func(...any) error) error { return scan(&c.Used) })
 }
 
-// RowUsage is JobUsage after AskChargeRows.
+// RowUsage is [Store.JobUsage] after [Store.AskChargeRows].
 func (s *Store) RowUsage(t *db.Tx, c *Charge, rows int) (Usage, error) {
 	if err := s.check(t, c); err != nil {
 		return Usage{}, err

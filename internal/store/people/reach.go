@@ -38,8 +38,8 @@ func MemberRole(project, account string) string {
 		WHERE of_user.account_id = %[2]s) of_role), 0)`, project, account)
 }
 
-// RoleSQL is the role, as a number, that a Reach gives in a project, in SQL. User and project are the parameters of the
-// Reach.
+// RoleSQL is the role, as a number, that a [Reach] gives in a project, in SQL. User and project are the parameters of
+// the Reach.
 func RoleSQL(of, user, project string) string {
 	return fmt.Sprintf(`CASE
 		WHEN %[2]s = '%[6]s' THEN CASE WHEN %[1]s = %[3]s THEN %[4]d ELSE 0 END
@@ -51,7 +51,7 @@ func RoleSQL(of, user, project string) string {
 // roleQuery reads the role that the Reach ($2, $3) gives in the project $1, if that exists.
 var roleQuery = "SELECT " + RoleSQL("p.id", "$2", "$3") + " FROM project p WHERE p.id = $1 AND p.deleted_at = 0"
 
-// Role returns the role that a reach gives in a project; pleat.NoRole if the project was deleted.
+// Role returns the role that a reach gives in a project; [pleat.NoRole] if the project was deleted.
 func (s *Store) Role(ctx context.Context, by Reach, project pleat.ProjectID) (pleat.Role, error) {
 	var role pleat.Role
 	err := s.db.ReadRow(ctx, roleQuery, []any{project, by.User, by.Project}, &role)
@@ -61,8 +61,8 @@ func (s *Store) Role(ctx context.Context, by Reach, project pleat.ProjectID) (pl
 	return role, db.Unavailable("read role", err)
 }
 
-// NeedRole refuses a verb whose caller lacks a role in the project of the reach. pleat.ErrNoProject: the caller may not
-// read the project, or it was deleted.
+// NeedRole refuses a verb whose caller lacks a role in the project of the reach. [pleat.ErrNoProject]: the caller may
+// not read the project, or it was deleted.
 func NeedRole(t *db.Tx, by Reach, needs pleat.Role) error {
 	var role pleat.Role
 	if err := t.Row(roleQuery, []any{by.Project, by.User, by.Project}, &role); err != nil {

@@ -57,8 +57,8 @@ func (s *Store) CreateServiceUser(
 	return u, k, err
 }
 
-// CreateServiceKey creates a further key of a service user of the project of by, within the bounds of CreateKey.
-// CodeNotFound: the project has no such service user.
+// CreateServiceKey creates a further key of a service user of the project of by, within the bounds of
+// [Store.CreateKey]. CodeNotFound: the project has no such service user.
 func (s *Store) CreateServiceKey(ctx context.Context, by Actor, user pleat.UserID, n NewKey) (Key, error) {
 	var k Key
 	err := s.db.Write(ctx, "create key of service user", func(t *db.Tx) error {

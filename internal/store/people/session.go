@@ -13,8 +13,8 @@ import (
 const maxSessions = 50
 
 // CreateSession stores a session of the page for by.Key by the hash of its id, records it, and returns when it ends: at
-// until, or with its key. It ends earlier by DeleteSession, when its key is revoked, or when the key has maxSessions
-// newer ones. Reap deletes expired sessions. ErrUnauthorized: the key is not valid.
+// until, or with its key. It ends earlier by [Store.DeleteSession], when its key is revoked, or when the key has
+// maxSessions newer ones. Reap deletes expired sessions. ErrUnauthorized: the key is not valid.
 func (s *Store) CreateSession(ctx context.Context, by Actor, hash string, until time.Time) (time.Time, error) {
 	err := s.db.Write(ctx, "create session", func(t *db.Tx) error {
 		var prefix string
@@ -86,7 +86,7 @@ func (s *Store) ValidCredentials(ctx context.Context, keys, sessions, logins []s
 	return out, err
 }
 
-// DeleteSession ends a session; streams that it opened get news on KeyTopic. Ending one that does not exist is no
+// DeleteSession ends a session; streams that it opened get news on [KeyTopic]. Ending one that does not exist is no
 // error.
 func (s *Store) DeleteSession(ctx context.Context, hash string) error {
 	return s.db.Write(ctx, "delete session", func(t *db.Tx) error {

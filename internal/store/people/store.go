@@ -11,7 +11,7 @@ import (
 	"pleat/internal/store/db"
 )
 
-// Options are what a Store needs besides its database. The zero value serves.
+// Options are what a [Store] needs besides its database. The zero value serves.
 type Options struct {
 	// Limits are what one project may have. Workers need them too, since follow-ups count.
 	Limits Limits
@@ -21,7 +21,7 @@ type Options struct {
 	ProjectAuditEntries int
 }
 
-// Store has the verbs about people and projects. Make one with New.
+// Store has the verbs about people and projects. Make one with [New].
 type Store struct {
 	db      *db.DB
 	limits  Limits

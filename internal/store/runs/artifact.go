@@ -37,7 +37,7 @@ func scanArtifact(scan func(...any) error) (pleat.Artifact, error) {
 	return a, err
 }
 
-// SetMSA stores the state of the alignment of a run that has not ended, which readers see at once. pleat.ErrLost: the
+// SetMSA stores the state of the alignment of a run that has not ended, which readers see at once. [pleat.ErrLost]: the
 // lease is no longer held.
 func (s *Store) SetMSA(ctx context.Context, l tasks.Lease, msa pleat.State) error {
 	return s.db.Write(ctx, "set alignment state", func(t *db.Tx) error {
@@ -60,7 +60,7 @@ func (s *Store) SetMSA(ctx context.Context, l tasks.Lease, msa pleat.State) erro
 
 // AddArtifact makes one file readable before its run ends. A file of the same name, such as one of an earlier attempt,
 // is replaced. If this attempt does not complete the run, the file goes when another does; see replaceArtifacts.
-// pleat.ErrLost: the lease is no longer held.
+// [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) AddArtifact(ctx context.Context, l tasks.Lease, a pleat.Artifact) error {
 	return s.db.Write(ctx, "add artifact", func(t *db.Tx) error {
 		h, err := tasks.Renew(t, l)

@@ -25,7 +25,7 @@ type CachedResult struct {
 	Artifacts []pleat.Artifact
 }
 
-// ErrSourceGone is returned by FinishRun if the owner can no longer read the run whose files are to be shared.
+// ErrSourceGone is returned by [Store.FinishRun] if the owner can no longer read the run whose files are to be shared.
 var ErrSourceGone = &pleat.Error{Code: pleat.CodeConflict, Message: "the run that the answer came from is gone"}
 
 // mayShareResults is the condition under which an account may reuse the result of the run s of the job j: any run of
@@ -34,9 +34,9 @@ var ErrSourceGone = &pleat.Error{Code: pleat.CodeConflict, Message: "the run tha
 const mayShareResults = `s.state = 'COMPLETED' AND j.deleted_at = 0
 	AND (j.project_id = %[1]s OR j.public = 1 AND j.run_id = s.id)`
 
-// CachedResult finds a run whose result a project may reuse for an input hash, as pleat.Work.InputHash makes it: its
-// own first, then the newest; nil if there is none. The run may be gone a moment later, so FinishRun checks again,
-// under a lock, if RunFinished names it as the source.
+// CachedResult finds a run whose result a project may reuse for an input hash, as [pleat.Work.InputHash] makes it: its
+// own first, then the newest; nil if there is none. The run may be gone a moment later, so [Store.FinishRun] checks
+// again, under a lock, if [RunFinished] names it as the source.
 func (s *Store) CachedResult(
 	ctx context.Context, owner pleat.ProjectID, inputHash string,
 ) (*CachedResult, error) {
@@ -78,7 +78,7 @@ type EarlierRun struct {
 }
 
 // EarlierRun finds the newest completed run of a project that answered the same request, by
-// pleat.FoldInput.RequestHash; nil if there is none. Runs of others are not read, even public ones, which are not
+// [pleat.FoldInput.RequestHash]; nil if there is none. Runs of others are not read, even public ones, which are not
 // listed anywhere.
 func (s *Store) EarlierRun(ctx context.Context, by people.Reach, requestHash string) (*EarlierRun, error) {
 	var e EarlierRun

@@ -24,8 +24,8 @@ func (s *Store) Claim(
 	return s.ClaimFor(ctx, slices.Repeat([]pleat.WorkerID{worker}, max(0, filter.N)), filter)
 }
 
-// ClaimFor is Claim for several workers in one transaction: the i-th task that is claimed is leased to the i-th worker
-// of the list, so at most as many are claimed as it has places. A worker may have several. It ignores filter.N.
+// ClaimFor is [Store.Claim] for several workers in one transaction: the i-th task that is claimed is leased to the i-th
+// worker of the list, so at most as many are claimed as it has places. A worker may have several. It ignores filter.N.
 func (s *Store) ClaimFor(
 	ctx context.Context, workers []pleat.WorkerID, filter tasks.ClaimFilter,
 ) ([]ClaimedTask, error) {

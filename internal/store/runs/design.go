@@ -99,7 +99,7 @@ func lockFiles(t *db.Tx, files []RunFile) error {
 }
 
 // SaveGraph replaces the graph of a draft, and with it the draft's input, visibility and webhooks.
-// pleat.ErrWorkflowNotFound: the draft does not exist or is out of reach. pleat.ErrNotDraft: it has left DRAFT.
+// [pleat.ErrWorkflowNotFound]: the draft does not exist or is out of reach. [pleat.ErrNotDraft]: it has left DRAFT.
 // CodeTooLarge: the library would hold more than Limits allows.
 func (s *Store) SaveGraph(
 	ctx context.Context, by people.Reach, id pleat.WorkflowID, g Graph,
@@ -139,7 +139,7 @@ func (s *Store) SaveGraph(
 	return w, err
 }
 
-// Design reads what a workflow has as a design. It does not check who asks. pleat.ErrWorkflowNotFound: it is none.
+// Design reads what a workflow has as a design. It does not check who asks. [pleat.ErrWorkflowNotFound]: it is none.
 func (s *Store) Design(ctx context.Context, id pleat.WorkflowID) (DesignView, error) {
 	var v DesignView
 	err := s.db.ReadRow(ctx, "SELECT workspace, graph FROM design WHERE workflow_id = $1", []any{id},

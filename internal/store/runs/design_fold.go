@@ -40,7 +40,7 @@ func (d *DesignFolds) planned() people.PlannedWork {
 }
 
 // FoldDesigns stores the jobs, or none of them, each of which counts against the project's quota. An idempotency key
-// works as in CreateJob. Its errors are those of CreateJob, and pleat.ErrWorkflowNotFound.
+// works as in [Store.CreateJob]. Its errors are those of CreateJob, and [pleat.ErrWorkflowNotFound].
 func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
 	err = s.db.Write(ctx, "fold designs", func(t *db.Tx) error {
 		made = nil
@@ -94,8 +94,8 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 	return made, false, err
 }
 
-// ReplayedFolds reads what FoldDesigns has made for the idempotency key; nil: no call of the last day has it. It is for
-// answering a repeated call whose model is gone. CodeConflict: the key came with another request.
+// ReplayedFolds reads what [Store.FoldDesigns] has made for the idempotency key; nil: no call of the last day has it.
+// It is for answering a repeated call whose model is gone. CodeConflict: the key came with another request.
 func (s *Store) ReplayedFolds(
 	ctx context.Context, by people.Reach, key, digest string,
 ) ([]Created, error) {

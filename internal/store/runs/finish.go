@@ -18,8 +18,8 @@ import (
 //
 // A failure that may pass is tried again after a growing delay while tries are left; the run then stays RUNNING. A run
 // that its owner has cancelled ends STOPPED, whatever f has. The blobs of the artifacts must be stored before.
-// pleat.ErrLost: the lease is no longer held, and the worker must drop what it has. ErrSourceGone: f.Source cannot be
-// read any more, and the worker releases the task, so that the result is computed.
+// [pleat.ErrLost]: the lease is no longer held, and the worker must drop what it has. [ErrSourceGone]: f.Source cannot
+// be read any more, and the worker releases the task, so that the result is computed.
 func (s *Store) FinishRun(ctx context.Context, l tasks.Lease, f RunFinished) error {
 	return s.db.Write(ctx, "finish run", func(t *db.Tx) error {
 		var h tasks.HeldTask
@@ -83,7 +83,7 @@ func stoppedByOwner() *pleat.Failure {
 
 // FinishSearch moves a task from its MSA search to the queue of its fold, behind its owner's tasks there, with all its
 // tries. The files that the search published stay with the run. A task that its owner has cancelled ends STOPPED.
-// pleat.ErrLost: the lease is no longer held.
+// [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) FinishSearch(ctx context.Context, l tasks.Lease, f SearchCompleted) error {
 	return s.db.Write(ctx, "finish search", func(t *db.Tx) error {
 		h, err := tasks.Renew(t, l)

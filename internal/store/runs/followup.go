@@ -12,8 +12,8 @@ import (
 	"pleat/internal/store/webhooks"
 )
 
-// FollowUp is a claimed task that starts a workflow after a fold. Of its delivery only the ID, the destination and the
-// run are read.
+// FollowUp is a claimed task that starts a workflow after a fold. Only the ID, the destination and the run of its
+// delivery are read.
 type FollowUp struct {
 	Task     pleat.Task
 	Delivery webhooks.Delivery
@@ -24,7 +24,7 @@ type FollowUp struct {
 }
 
 // ClaimFollowUps leases up to n follow-ups to a worker, whose tasks are of the kind follow. Each is ended by
-// StartFollowUp; one whose worker dies is claimed again.
+// [Store.StartFollowUp]; one whose worker dies is claimed again.
 func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int) ([]FollowUp, error) {
 	var out []FollowUp
 	err := s.db.WriteAsync(ctx, "claim follow-ups", func(t *db.Tx) error {
@@ -61,7 +61,8 @@ func (s *Store) ClaimFollowUps(ctx context.Context, worker pleat.WorkerID, n int
 
 // StartFollowUp creates the workflow n that a follow-up starts, and ends the follow-up in the same transaction, so that
 // the workflow starts once, however often the follow-up is claimed. If n is nil, or its owner's limits do not allow it,
-// the follow-up fails for a reason, which its owner reads in the delivery. pleat.ErrLost: the lease is no longer held.
+// the follow-up fails for a reason, which its owner reads in the delivery. [pleat.ErrLost]: the lease is no longer
+// held.
 func (s *Store) StartFollowUp(ctx context.Context, f FollowUp, n *NewWorkflow, reason string) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.db.Write(ctx, "start follow-up", func(t *db.Tx) error {

@@ -17,7 +17,7 @@ type WorkerHeartbeat struct {
 	Beats  []pleat.Heartbeat
 }
 
-// WorkerReply answers a WorkerHeartbeat.
+// WorkerReply answers a [WorkerHeartbeat].
 type WorkerReply struct {
 	Replies    []pleat.HeartbeatReply // in the order of the beats
 	Drain      bool                   // the worker is to claim nothing more
@@ -37,8 +37,8 @@ func (s *Store) Heartbeat(
 	return out[0].Replies, nil
 }
 
-// Heartbeats is Heartbeat for many workers in one transaction. The leases last for a time from now. The replies are in
-// the order of the list. Progress is stored with the run of its task, whatever run the beat names.
+// Heartbeats is [Store.Heartbeat] for many workers in one transaction. The leases last for a time from now. The replies
+// are in the order of the list. Progress is stored with the run of its task, whatever run the beat names.
 func (s *Store) Heartbeats(ctx context.Context, lease time.Duration, list []WorkerHeartbeat) ([]WorkerReply, error) {
 	var reply func() []WorkerReply
 	err := s.db.WriteAsync(ctx, "heartbeat", func(t *db.Tx) error {

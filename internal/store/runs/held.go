@@ -9,9 +9,9 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// ReleaseAll returns the tasks that a worker holds to their queues, but for some, as Release does without a delay, and
-// returns how many they were. Those that their owners have cancelled end STOPPED. It is for tasks that were claimed for
-// the worker without its knowledge.
+// ReleaseAll returns the tasks that a worker holds to their queues, but for some, as [Store.Release] does without a
+// delay, and returns how many they were. Those that their owners have cancelled end STOPPED. It is for tasks that were
+// claimed for the worker without its knowledge.
 func (s *Store) ReleaseAll(ctx context.Context, worker pleat.WorkerID, but []tasks.Lease) (int, error) {
 	n := 0
 	err := s.db.Write(ctx, "release all", func(t *db.Tx) error {
@@ -22,7 +22,7 @@ func (s *Store) ReleaseAll(ctx context.Context, worker pleat.WorkerID, but []tas
 	return n, err
 }
 
-// ReleaseTasks is ReleaseAll for the running tasks that a condition on one parameter selects.
+// ReleaseTasks is [Store.ReleaseAll] for the running tasks that a condition on one parameter selects.
 func (s *Store) ReleaseTasks(t *db.Tx, where string, arg any, but []tasks.Lease) (int, error) {
 	n, last := 0, pleat.TaskID("")
 	for {
@@ -57,8 +57,8 @@ func (s *Store) release(t *db.Tx, l HeldLease) error {
 	return s.endSubject(t, l, pleat.StateStopped, why)
 }
 
-// AttemptOutcome returns how an attempt by a worker has ended, such as tasks.OutcomeDone; empty if it has not ended. A
-// worker that does not know whether its report of the end arrived asks it. pleat.ErrLost: the worker made no such
+// AttemptOutcome returns how an attempt by a worker has ended, such as [tasks.OutcomeDone]; empty if it has not ended.
+// A worker that does not know whether its report of the end arrived asks it. [pleat.ErrLost]: the worker made no such
 // attempt, or it was deleted with its job.
 func (s *Store) AttemptOutcome(ctx context.Context, l tasks.Lease) (string, error) {
 	var outcome string

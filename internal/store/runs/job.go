@@ -228,8 +228,8 @@ func (s *Store) Rerun(ctx context.Context, by people.Reach, job pleat.JobID, spe
 	return c, err
 }
 
-// RerunJob is Rerun for a locked job whose latest run has ended, without a charge. The run has the owner and creator of
-// ref. The batch that the job belongs to ends once more.
+// RerunJob is [Store.Rerun] for a locked job whose latest run has ended, without a charge. The run has the owner and
+// creator of ref. The batch that the job belongs to ends once more.
 func RerunJob(t *db.Tx, ref Ref, job pleat.JobID, spec RunSpec) (Created, error) {
 	c := Created{Job: job, Run: pleat.RunID(db.NewID()), State: pleat.StateInitialized}
 	ref.Source, ref.run = pleat.Source{Job: job}, c.Run

@@ -151,7 +151,7 @@ func shareArtifact(t *db.Tx, i LibraryItem, a pleat.Artifact, counts bool) {
 }
 
 // AddFile adds a file to an item, or replaces the one of the same name, whose blob it returns: nothing refers to it any
-// more, unless a run does. The blob of f must be stored already. ErrNoItem: the item is no file in reach.
+// more, unless a run does. The blob of f must be stored already. [ErrNoItem]: the item is no file in reach.
 // CodeConflict or CodeTooLarge: the library would hold more than Limits allows; the blob of f is then garbage.
 func (s *Store) AddFile(
 	ctx context.Context, by people.Reach, item pleat.ItemID, f LibraryFile,
@@ -209,7 +209,7 @@ func lockItem(t *db.Tx, by people.Reach, item pleat.ItemID) (owner pleat.Project
 	return owner, people.LockProject(t, owner)
 }
 
-// Item reads an item with its files, the oldest first, and at most 1000 children. ErrNoItem: it does not exist or is
+// Item reads an item with its files, the oldest first, and at most 1000 children. [ErrNoItem]: it does not exist or is
 // out of reach.
 func (s *Store) Item(ctx context.Context, by people.Reach, id pleat.ItemID) (LibraryItem, error) {
 	rows, err := s.db.Read(ctx, `
@@ -220,7 +220,7 @@ func (s *Store) Item(ctx context.Context, by people.Reach, id pleat.ItemID) (Lib
 	return s.item(ctx, id, rows, err)
 }
 
-// SignedItem is Item for who has a signed link to a file of the item.
+// SignedItem is [Store.Item] for who has a signed link to a file of the item.
 func (s *Store) SignedItem(ctx context.Context, id pleat.ItemID) (LibraryItem, error) {
 	rows, err := s.db.Read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.id = $1 AND i.deleted_at = 0", id)
 	return s.item(ctx, id, rows, err)
@@ -281,7 +281,7 @@ func (s *Store) Items(ctx context.Context, by people.Reach, before string, limit
 }
 
 // DeleteItem deletes an item and everything below it. It returns the blobs of the files, to which nothing refers any
-// more, unless a run does. Runs that used a file keep their results. ErrNoItem: it does not exist or is out of reach.
+// more, unless a run does. Runs that used a file keep their results. [ErrNoItem]: it does not exist or is out of reach.
 func (s *Store) DeleteItem(ctx context.Context, by people.Reach, id pleat.ItemID) (blobs []string, err error) {
 	err = s.db.Write(ctx, "delete library item", func(t *db.Tx) error {
 		if _, err := lockItem(t, by, id); err != nil {

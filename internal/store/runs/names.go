@@ -18,8 +18,8 @@ import (
 const (
 	// searchedFirst is how many of a user's newest jobs a search on PostgreSQL reads before it uses the index of names.
 	searchedFirst = 1000
-	// mostNamed is how many jobs a search takes from the index of names, which does not know which are the newest. Of a
-	// name that more jobs have, the newest are found sooner among all jobs of the user.
+	// mostNamed is how many jobs a search takes from the index of names, which does not know which are the newest. If
+	// more jobs have a name, the newest are found sooner among all jobs of the user.
 	mostNamed = 2000
 )
 

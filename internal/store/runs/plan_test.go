@@ -8,14 +8,14 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// What looks for leases that have expired reads only tasks that run.
+// The query for expired leases reads only tasks that run.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, runs.Plans, "")
 }
 
-// What one person created in a shared project is read from an index that has it alone, in the order of the list, and
-// its creators by their ids.
+// The list of one person's jobs in a shared project is read from an index that has it alone, in the order of the list,
+// and its creators by their ids.
 func TestCreatorsAreIndexed(t *testing.T) {
 	t.Parallel()
 	s := storetest.OpenAt(t, "sqlite:"+t.TempDir()+"/pleat.db", nil)

@@ -33,8 +33,8 @@ type HeldLease struct {
 
 // Reap queues waiting tasks whose time has come, takes tasks from workers whose lease expired, and deletes expired
 // sessions and idempotency keys. Any node may call it, several at once too: they skip the rows that another has locked.
-// It handles at most 1000 tasks of each kind; the next call continues. Package queue calls it when Poll has found
-// something to do, so that an idle service does not write.
+// It handles at most 1000 tasks of each kind; the next call continues. Package queue calls it when [Store.Poll] has
+// found something to do, so that an idle service does not write.
 //
 // A lease has expired if it ended before the given time. A caller that watches the clock passes its last reading, so
 // that a jump of the clock after that reading ends no lease, and the zero time for none.

@@ -55,7 +55,7 @@ func (e *EarlierCall) Scan(scan func(...any) error) error {
 	return scan(&e.digest, &e.Answer)
 }
 
-// Replay reads the result of the earlier call into c, and returns ErrReplayed. CodeConflict: it was another request
+// Replay reads the result of the earlier call into c, and returns [ErrReplayed]. CodeConflict: it was another request
 // than this one.
 func (e *EarlierCall) Replay(call KeyedCall, c any) error {
 	if e.digest != call.digest {

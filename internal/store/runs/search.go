@@ -19,7 +19,7 @@ type Search struct {
 }
 
 // ClaimSearches decides which of some searches a worker makes: those that no other worker makes at the moment. A claim
-// lasts for pleat.SearchLease, unless the worker claims the search again. The result is in the order of the searches.
+// lasts for [pleat.SearchLease], unless the worker claims the search again. The result is in the order of the searches.
 func (s *Store) ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []Search) ([]bool, error) {
 	granted := make([]bool, len(searches))
 	order := make([]int, len(searches)) // of the rows that are locked

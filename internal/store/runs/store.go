@@ -13,12 +13,12 @@ import (
 	"pleat/internal/store/people"
 )
 
-// Options are sizes of a Store that tests lower. The zero value serves.
+// Options are sizes of a [Store] that tests lower. The zero value serves.
 type Options struct {
 	HeldTasks int // running tasks that one statement selects; 0: 1000
 }
 
-// Store has the verbs about jobs, workflows and runs. Make one with New.
+// Store has the verbs about jobs, workflows and runs. Make one with [New].
 type Store struct {
 	db        *db.DB
 	people    *people.Store

@@ -119,7 +119,7 @@ func insertEvents(t *db.Tx, where string, args []any, events, lines int, list []
 }
 
 // CancelledTasks lists the tasks that a worker holds and whose owner wants them stopped. The worker calls it when
-// tasks.WorkerTopic has news, to stop them before its next heartbeat.
+// [tasks.WorkerTopic] has news, to stop them before its next heartbeat.
 func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pleat.TaskID, error) {
 	var out []pleat.TaskID
 	rows, err := s.db.Read(ctx, "SELECT id FROM task WHERE state = 'running' AND worker_id = $1 AND cancel = 1", worker)
@@ -136,7 +136,7 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 
 // Release returns the task of a run to its queue unfinished, at its old position, and no try is spent. A worker that
 // shuts down in order returns it at once; one that cannot reach the artifacts, after a delay, so that it does not claim
-// it again and again. A task that its owner has cancelled ends STOPPED. pleat.ErrLost: the lease is no longer held.
+// it again and again. A task that its owner has cancelled ends STOPPED. [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) Release(ctx context.Context, l tasks.Lease, delay time.Duration, progress []pleat.Progress) error {
 	return s.db.Write(ctx, "release", func(t *db.Tx) error {
 		h, err := tasks.Renew(t, l)
@@ -153,7 +153,7 @@ func (s *Store) Release(ctx context.Context, l tasks.Lease, delay time.Duration,
 }
 
 // SaveCheckpoint names the blob from which the next attempt can resume. The blob must be stored already; the one before
-// is then garbage. pleat.ErrLost: the lease is no longer held.
+// is then garbage. [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) SaveCheckpoint(ctx context.Context, l tasks.Lease, c pleat.Checkpoint) error {
 	return s.db.Write(ctx, "save checkpoint", func(t *db.Tx) error {
 		if _, err := tasks.Renew(t, l); err != nil {
@@ -173,7 +173,7 @@ type WaitingTask struct {
 	Own    int       // those of them that belong to the same user
 	// Paused says why the model of the task is paused; nil: it is not.
 	Paused *string
-	// What the task expects: bytes, and the time by its model's manifest.
+	// The resources that the task expects: bytes, and the time by its model's manifest.
 	Memory   int64
 	Expected time.Duration
 }

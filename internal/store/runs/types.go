@@ -70,8 +70,8 @@ func (r RunSpec) state() pleat.State {
 	return pleat.StateQueued
 }
 
-// Created is the result of CreateJob and Rerun. Under an Idempotency-Key it is stored as JSON, and returned to calls
-// that repeat the request.
+// Created is the result of [Store.CreateJob] and [Store.Rerun]. Under an Idempotency-Key it is stored as JSON, and
+// returned to calls that repeat the request.
 type Created struct {
 	Job       pleat.JobID
 	Run       pleat.RunID
@@ -184,7 +184,7 @@ type ClaimedTask struct {
 	Earlier time.Duration
 }
 
-// SearchCompleted is the outcome of a successful MSA search. Its files are stored before, by AddArtifact.
+// SearchCompleted is the outcome of a successful MSA search. Its files are stored before, by [Store.AddArtifact].
 type SearchCompleted struct {
 	FoldQueue string
 	Progress  []pleat.Progress // not stored yet

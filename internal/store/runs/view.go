@@ -24,7 +24,8 @@ const runColumns = `r.id, COALESCE(r.job_id, ''), r.number, r.state, r.msa, r.mo
 var viewColumns = jobColumns + ", " + runColumns + ", " + people.RetentionSQL("j")
 
 // View reads a job with its latest run and that run's artifacts, in one snapshot: it never shows a completed run
-// without its files. It does not check who asks; see Head. ErrJobNotFound: the job does not exist or was deleted.
+// without its files. It does not check who asks; see [Store.Head]. ErrJobNotFound: the job does not exist or was
+// deleted.
 func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	if s.db.Postgres() {
 		v := View{Artifacts: []pleat.Artifact{}}
@@ -43,8 +44,8 @@ func (s *Store) View(ctx context.Context, job pleat.JobID) (View, error) {
 	return s.viewBy(job, func(q string, args ...any) (db.Rows, error) { return snapshot.Query(ctx, q, args...) })
 }
 
-// EndedView is View without a transaction on SQLite if the latest run has ended, and View itself if it has not. An
-// ended run keeps its artifacts until its job is deleted, which deletes them all at once: two reads that find both
+// EndedView is [Store.View] without a transaction on SQLite if the latest run has ended, and View itself if it has not.
+// An ended run keeps its artifacts until its job is deleted, which deletes them all at once: two reads that find both
 // agree. The goroutines that database/sql starts for a transaction cost more than the reads.
 func (s *Store) EndedView(ctx context.Context, job pleat.JobID) (View, error) {
 	if s.db.Postgres() {
@@ -110,7 +111,7 @@ func (s *Store) viewBy(job pleat.JobID, read func(q string, args ...any) (db.Row
 	return v.found(nil)
 }
 
-// RunView is View for any run of a job. ErrRunNotFound: the job has no such run, or was deleted.
+// RunView is [Store.View] for any run of a job. ErrRunNotFound: the job has no such run, or was deleted.
 func (s *Store) RunView(ctx context.Context, job pleat.JobID, run pleat.RunID) (View, error) {
 	views, err := s.RunViews(ctx, []pleat.RunID{run})
 	if err != nil {
@@ -342,8 +343,8 @@ func (s *Store) Changes(ctx context.Context, by people.Reach, since int64, limit
 }
 
 // RunViews reads runs with their jobs and artifacts in one snapshot, for the bodies of deliveries. It leaves out runs
-// that do not exist, runs of workflows, and runs whose job was deleted. Unlike View it reads any run of a job, not only
-// the latest.
+// that do not exist, runs of workflows, and runs whose job was deleted. Unlike [Store.View] it reads any run of a job,
+// not only the latest.
 func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.RunID]*View, error) {
 	out := map[pleat.RunID]*View{}
 	snapshot, err := s.db.BeginRead(ctx)

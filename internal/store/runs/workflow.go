@@ -85,8 +85,9 @@ func (s *Store) CreateWorkflow(ctx context.Context, n NewWorkflow) (pleat.Workfl
 	return w, err
 }
 
-// CreateWorkflowOnce is CreateWorkflow for a call that may have an idempotency key, which works as in CreateJob. Of a
-// workflow that an earlier call has created it returns the id alone. CodeConflict: the key came with another request.
+// CreateWorkflowOnce is [Store.CreateWorkflow] for a call that may have an idempotency key, which works as in
+// [Store.CreateJob]. For a workflow that an earlier call has created it returns the id alone. CodeConflict: the key
+// came with another request.
 func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.Workflow, replayed bool, err error) {
 	err = s.db.Write(ctx, "create workflow", func(t *db.Tx) error {
 		w = pleat.Workflow{}
@@ -165,9 +166,9 @@ func insertWorkflow(t *db.Tx, n NewWorkflow) pleat.Workflow {
 }
 
 // ExecuteWorkflow gives a draft its run and task, and its subscriptions their run: the draft becomes QUEUED. The input
-// stays as it is; the server has checked that of draft again, like that of a new workflow. pleat.ErrWorkflowNotFound:
-// it does not exist or is out of reach. pleat.ErrNotDraft: it has been executed or cancelled, perhaps by a call at the
-// same time. CodeConflict: its input is another one now. CodeLimited: the user's workflows of today are used up.
+// stays as it is; the server has checked that of draft again, like that of a new workflow. [pleat.ErrWorkflowNotFound]:
+// it does not exist or is out of reach. [pleat.ErrNotDraft]: it has been executed or cancelled, perhaps by a call at
+// the same time. CodeConflict: its input is another one now. CodeLimited: the user's workflows of today are used up.
 func (s *Store) ExecuteWorkflow(
 	ctx context.Context, by people.Reach, draft *pleat.Workflow, spec RunSpec) (pleat.Workflow, error) {
 	var w pleat.Workflow
@@ -202,7 +203,7 @@ func (s *Store) ExecuteWorkflow(
 	return w, err
 }
 
-// LockWorkflow is what LockJob is to jobs; it reads the whole workflow.
+// LockWorkflow is what [LockJob] is to jobs; it reads the whole workflow.
 func LockWorkflow(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.WorkflowID, w *pleat.Workflow) error {
 	var r workflowRow
 	var role pleat.Role
@@ -217,8 +218,8 @@ func LockWorkflow(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.Workflow
 }
 
 // EditDraft replaces the input of a draft by what edit makes of it. Edit runs in the transaction, possibly more than
-// once, so that two edits of different fields cannot undo each other; its error is returned. pleat.ErrWorkflowNotFound:
-// the workflow does not exist or is out of reach. pleat.ErrNotDraft: it has left DRAFT.
+// once, so that two edits of different fields cannot undo each other; its error is returned.
+// [pleat.ErrWorkflowNotFound]: the workflow does not exist or is out of reach. [pleat.ErrNotDraft]: it has left DRAFT.
 func (s *Store) EditDraft(
 	ctx context.Context, by people.Reach, id pleat.WorkflowID,
 	edit func(input json.RawMessage) (json.RawMessage, error),
@@ -254,7 +255,7 @@ func (s *Store) EditDraft(
 }
 
 // SetWorkflowPublic makes a workflow public or private. Making it private raises the epoch, which invalidates the links
-// that were given out. pleat.ErrWorkflowNotFound: it does not exist or is out of reach.
+// that were given out. [pleat.ErrWorkflowNotFound]: it does not exist or is out of reach.
 func (s *Store) SetWorkflowPublic(
 	ctx context.Context, by people.Reach, id pleat.WorkflowID, public bool,
 ) error {
@@ -273,7 +274,7 @@ func (s *Store) SetWorkflowPublic(
 
 // CancelWorkflow stops a workflow: at once if it is a draft or waits, within two seconds if it runs. It returns the
 // state that the workflow has now, as Cancel does. A draft ends without an event, since it has no run.
-// pleat.ErrWorkflowNotFound: it does not exist or is out of reach. CodeConflict: it has ended.
+// [pleat.ErrWorkflowNotFound]: it does not exist or is out of reach. CodeConflict: it has ended.
 func (s *Store) CancelWorkflow(ctx context.Context, by people.Reach, id pleat.WorkflowID) (pleat.State, error) {
 	var state pleat.State
 	err := s.db.Write(ctx, "cancel workflow", func(t *db.Tx) error {
@@ -298,7 +299,7 @@ func (s *Store) CancelWorkflow(ctx context.Context, by people.Reach, id pleat.Wo
 }
 
 // WorkflowView reads a workflow with its run and files, in several queries: the state may be older than the files. It
-// does not check who asks. pleat.ErrWorkflowNotFound: it does not exist or was deleted.
+// does not check who asks. [pleat.ErrWorkflowNotFound]: it does not exist or was deleted.
 func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
 	var v WorkflowView
 	var r workflowRow

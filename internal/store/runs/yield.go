@@ -99,7 +99,7 @@ func (s *Store) OthersWait(ctx context.Context, k *pleat.Task, slots Slots) (boo
 // yielding task waits behind the first task of every other tenant and before its own tenant's; the run stays RUNNING.
 //
 // If nobody waits any more, the task keeps its position and no queue is returned. A task that its owner has cancelled
-// ends STOPPED. pleat.ErrLost: the lease is no longer held.
+// ends STOPPED. [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress []pleat.Progress) (string, error) {
 	var queue string
 	err := s.db.Write(ctx, "yield", func(t *db.Tx) error {

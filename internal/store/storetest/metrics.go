@@ -10,8 +10,8 @@ import (
 	"pleat/internal/store"
 )
 
-// Metrics returns the series of collectors that are not 0, as Prometheus writes them: name{label="value"}. Of a
-// histogram there are name_count and name_sum.
+// Metrics returns the series of collectors that are not 0, as Prometheus writes them: name{label="value"}. A histogram
+// gives name_count and name_sum.
 func Metrics(t testing.TB, from ...prometheus.Collector) map[string]float64 {
 	t.Helper()
 	r := prometheus.NewRegistry()

@@ -116,7 +116,7 @@ func Databases() map[string]func(t testing.TB) string {
 }
 
 // Migrated are the databases of Databases with the schema of this program and no rows, which are copied from a template
-// and so cost less than a migration. Whoever tests the migration itself wants Databases.
+// and so cost less than a migration. A test of the migration itself uses Databases.
 func Migrated() map[string]func(t testing.TB) string {
 	all := map[string]func(t testing.TB) string{}
 	for name, fresh := range Databases() {

@@ -40,7 +40,7 @@ type leasedTask struct {
 	Claimed time.Time // by the store's clock
 }
 
-// NewClaim begins a claim in a transaction. Its leases last for lease; 0: for pleat.LeaseDuration.
+// NewClaim begins a claim in a transaction. Its leases last for lease; 0: for [pleat.LeaseDuration].
 func NewClaim(t *db.Tx, lease time.Duration) *Claim {
 	return &Claim{Tx: t, ID: db.NewID(), lease: lease}
 }
@@ -97,7 +97,7 @@ func inLimited(t *db.Tx, query string) string {
 	return "= ANY (ARRAY(" + query + "))"
 }
 
-// ForEach leases tasks of one queue to workers, at most db.MaxStatementRows: the i-th task of the claim goes to the
+// ForEach leases tasks of one queue to workers, at most [db.MaxStatementRows]: the i-th task of the claim goes to the
 // i-th worker of the claim, of whom so many come first that are not in the list. It leases none while one of those has
 // none.
 func (c *Claim) ForEach(workers []pleat.WorkerID, first int, queue string, filter ClaimFilter) {
@@ -170,7 +170,7 @@ func (c *Claim) RecordAttempts() {
 		c.ID, c.Now)
 }
 
-// ClaimedColumns are the columns of a claimed task that Row scans.
+// ClaimedColumns are the columns of a claimed task that [Row] scans.
 const ClaimedColumns = `id, kind, queue, project_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
 	attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request, worker_id,
 	lease_until, run_at`
@@ -178,7 +178,7 @@ const ClaimedColumns = `id, kind, queue, project_id, tenant, position, COALESCE(
 // Row holds the columns of a claimed task whose types differ from those of Task; see runs.jobRow.
 type Row struct{ expected, cancel, created, until, ready int64 }
 
-// Into returns where to scan ClaimedColumns; Fill then completes the task.
+// Into returns where to scan [ClaimedColumns]; [Row.Fill] then completes the task.
 func (r *Row) Into(k *pleat.Task) []any {
 	return []any{
 		&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt, &k.Tries,
@@ -187,14 +187,14 @@ func (r *Row) Into(k *pleat.Task) []any {
 	}
 }
 
-// Fill completes a task whose columns Into has scanned.
+// Fill completes a task whose columns [Row.Into] has scanned.
 func (r *Row) Fill(k *pleat.Task) {
 	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, db.FromMicros(r.until), db.FromMicros(r.ready)
 	k.Expected = time.Duration(r.expected) * time.Microsecond
 	k.Cancel, k.Created = r.cancel == 1, db.FromMicros(r.created)
 }
 
-// LeaseEnd is when a lease that is given or renewed now ends, in microseconds; 0 stands for pleat.LeaseDuration.
+// LeaseEnd is when a lease that is given or renewed now ends, in microseconds; 0 stands for [pleat.LeaseDuration].
 func LeaseEnd(t *db.Tx, d time.Duration) int64 {
 	return t.Now + cmp.Or(d, pleat.LeaseDuration).Microseconds()
 }

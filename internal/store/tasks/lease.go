@@ -9,7 +9,7 @@ import (
 	"pleat/internal/store/people"
 )
 
-// Lease names one attempt at a task. The verbs that take one are fenced: they change nothing and return pleat.ErrLost
+// Lease names one attempt at a task. The verbs that take one are fenced: they change nothing and return [pleat.ErrLost]
 // once another attempt has begun or the task has ended. So a worker that was away too long cannot write over the work
 // of its successor, whatever its clock says. A lease that has expired, but that nobody has taken over, is still held.
 type Lease struct {
@@ -40,8 +40,8 @@ type HeldTask struct {
 	Cancel bool // its owner wants it stopped
 }
 
-// Renew extends a lease to pleat.LeaseDuration from now, unless it lasts longer, and locks its task until the
-// transaction ends; pleat.ErrLost if the lease is no longer held. Every fenced verb begins with it.
+// Renew extends a lease to [pleat.LeaseDuration] from now, unless it lasts longer, and locks its task until the
+// transaction ends; [pleat.ErrLost] if the lease is no longer held. Every fenced verb begins with it.
 func Renew(t *db.Tx, l Lease) (HeldTask, error) {
 	var h HeldTask
 	AskRenew(t, l, &h)
@@ -51,7 +51,7 @@ func Renew(t *db.Tx, l Lease) (HeldTask, error) {
 	return h, h.Lost()
 }
 
-// AskRenew is Renew for a verb that has more to ask. After the wait, h.Lost must be checked.
+// AskRenew is [Renew] for a verb that has more to ask. After the wait, h.Lost must be checked.
 func AskRenew(t *db.Tx, l Lease, h *HeldTask) {
 	t.Ask(`
 		UPDATE task SET lease_until = CASE WHEN lease_until > $1 THEN lease_until ELSE $1 END
@@ -66,7 +66,7 @@ func AskRenew(t *db.Tx, l Lease, h *HeldTask) {
 		})
 }
 
-// Lost returns pleat.ErrLost if the lease was not held.
+// Lost returns [pleat.ErrLost] if the lease was not held.
 func (h *HeldTask) Lost() error {
 	if !h.Held {
 		return pleat.ErrLost
@@ -107,7 +107,7 @@ func EndAttempt(t *db.Tx, l Lease, outcome, detail string) {
 }
 
 // Insert queues work: the id (empty: a new one), kind, queue, owner, tenant, subject and memory of k, with
-// k.MaxTries tries (0: DefaultTries). Its position keeps tenants even: behind the tenant's own tasks, but not behind
+// k.MaxTries tries (0: [DefaultTries]). Its position keeps tenants even: behind the tenant's own tasks, but not behind
 // those of others. A tenant with nothing queued starts at the position that is being served now. The task of a delivery
 // needs its row: it is not queued where webhooks.insertDelivery has stored none.
 func Insert(t *db.Tx, k pleat.Task) {

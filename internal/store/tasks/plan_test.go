@@ -7,13 +7,13 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// What counts the queues reads rows by an index, or those that an inner query has limited.
+// The query that counts the queues reads rows by an index, or those that an inner query has limited.
 func TestCountsScanNoTable(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, tasks.Plans, storetest.ReadsAnIndex)
 }
 
-// What counts the queues of a busy PostgreSQL reads indexes alone.
+// On a busy PostgreSQL the query that counts the queues reads indexes alone.
 func TestCountsScanNoTableOfPostgres(t *testing.T) {
 	t.Parallel()
 	d := storetest.OpenForPlans(t)

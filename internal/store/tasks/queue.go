@@ -22,7 +22,7 @@ const (
 	AnyQueueTopic = "queues"
 )
 
-// IsQueueTopic reports whether QueueTopic made a topic.
+// IsQueueTopic reports whether [QueueTopic] made a topic.
 func IsQueueTopic(topic string) bool {
 	return topic == DeliveryTopic || strings.HasPrefix(topic, QueueTopicPrefix)
 }

@@ -21,9 +21,9 @@ type QueueCount struct {
 const maxCounted = 100_000
 
 // QueueCounts returns the number of tasks by queue and state, without ended ones. All deliveries count as one queue,
-// since each endpoint has one of its own. Of the queued tasks, at most 100,000 of each queue are counted, and the
-// oldest is that of the first 1000 in its order; of those that wait and that run, at most 100,000 of all queues. So a
-// long queue is not read to its end.
+// since each endpoint has one of its own. It counts at most 100,000 queued tasks of each queue, whose oldest is that of
+// the first 1000 in its order, and at most 100,000 tasks of all queues that wait and that run. So a long queue is not
+// read to its end.
 func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
 	queues, err := s.queuesFilled(ctx)
 	if err != nil {
@@ -72,9 +72,9 @@ const (
 		FROM (SELECT created_at FROM task WHERE state = 'queued' AND kind = 'deliver' LIMIT $1) AS counted`
 )
 
-// FilledQueues is a query of the queues that have queued tasks, and FilledQueuesOnce names them as QueueCounts does. It
-// steps from queue to queue through an index, and over those of all endpoints at once: their ids are hexadecimal, so
-// that no queue of one is behind the letter g.
+// FilledQueues is a query of the queues that have queued tasks, and FilledQueuesOnce names them as [Store.QueueCounts]
+// does. It steps from queue to queue through an index, and over those of all endpoints at once: their ids are
+// hexadecimal, so that no queue of one is behind the letter g.
 const (
 	FilledQueues = `
 		WITH RECURSIVE filled (queue) AS (

@@ -7,7 +7,7 @@ package tasks
 
 import "pleat/internal/store/db"
 
-// Store has the verbs about queues. Make one with New.
+// Store has the verbs about queues. Make one with [New].
 type Store struct{ db *db.DB }
 
 // New returns a store on a database.

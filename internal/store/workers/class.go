@@ -13,7 +13,7 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// SetClasses replaces the classes of workers with those of the operator's file. The class pleat.DefaultClass stays as
+// SetClasses replaces the classes of workers with those of the operator's file. The class [pleat.DefaultClass] stays as
 // it is unless it is among them.
 func (s *Store) SetClasses(ctx context.Context, classes []pleat.Class) error {
 	return s.db.Write(ctx, "set classes", func(t *db.Tx) error {
@@ -29,8 +29,8 @@ func (s *Store) SetClasses(ctx context.Context, classes []pleat.Class) error {
 	})
 }
 
-// SetDefaultClass stores the class pleat.DefaultClass of a service whose operator has not configured it. It is the last
-// that is asked to run a task.
+// SetDefaultClass stores the class [pleat.DefaultClass] of a service whose operator has not configured it. It is the
+// last that is asked to run a task.
 func (s *Store) SetDefaultClass(ctx context.Context, c pleat.Class) error {
 	const last = 1 << 30
 	return s.db.Write(ctx, "set default class", func(t *db.Tx) error { return setClass(t, last, &c) })
@@ -44,7 +44,7 @@ func setClass(t *db.Tx, position int, c *pleat.Class) error {
 	return err
 }
 
-// Classes lists the classes, in the order in which they are asked to run a task. The models of pleat.DefaultClass
+// Classes lists the classes, in the order in which they are asked to run a task. The models of [pleat.DefaultClass]
 // include those that its workers have registered.
 func (s *Store) Classes(ctx context.Context) ([]pleat.Class, error) {
 	classes, err := s.classes(ctx)
@@ -172,7 +172,7 @@ const (
 	maxDemand = 10_000
 )
 
-// Demand returns the demand for each class, in the order of Classes.
+// Demand returns the demand for each class, in the order of [Store.Classes].
 func (s *Store) Demand(ctx context.Context) ([]Demand, error) {
 	classes, err := s.classes(ctx)
 	if err != nil {
@@ -366,7 +366,7 @@ func (s *Store) StopLeading(ctx context.Context, role, holder string) error {
 }
 
 // DrainClass asks the workers of a class that have not stopped to finish what they run, to claim nothing more and to
-// end. It returns how many it has asked; ErrClassNotFound if there is no such class.
+// end. It returns how many it has asked; [ErrClassNotFound] if there is no such class.
 func (s *Store) DrainClass(ctx context.Context, class string) (int, error) {
 	n := 0
 	err := s.db.Write(ctx, "drain class", func(t *db.Tx) error {

@@ -47,7 +47,7 @@ func (s *Store) CreateFleetToken(ctx context.Context, f FleetToken) error {
 }
 
 // RevokeFleetTokens ends all tokens of a kind and class and returns how many there were. The workers that registered
-// with them have stopped then, and their tasks are in their queues again, as runs.Store.ReleaseAll leaves them.
+// with them have stopped then, and their tasks are in their queues again, as [runs.Store.ReleaseAll] leaves them.
 func (s *Store) RevokeFleetTokens(ctx context.Context, kind FleetTokenKind, class string) (int, error) {
 	var hashes []string
 	err := s.db.Write(ctx, "revoke fleet tokens", func(t *db.Tx) error {

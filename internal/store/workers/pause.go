@@ -30,8 +30,8 @@ func errNoModel(name string) error {
 	return pleat.Errorf(pleat.CodeNotFound, "there is no model %q; GET /v1/models lists the models", pleat.Clip(name))
 }
 
-// PauseModel lets nobody claim a model's tasks from the next claim on, of whatever kind they are, and records it. What
-// runs goes on. A second call replaces the reason. It is for operators. CodeNotFound: there is no such model.
+// PauseModel lets nobody claim a model's tasks from the next claim on, of whatever kind they are, and records it.
+// Running tasks go on. A second call replaces the reason. It is for operators. CodeNotFound: there is no such model.
 func (s *Store) PauseModel(ctx context.Context, by people.Actor, model, reason string) (ModelPause, error) {
 	reason = strings.TrimSpace(reason)
 	if n := utf8.RuneCountInString(reason); n > MaxPauseReason {

@@ -7,13 +7,13 @@ import (
 	"pleat/internal/store/workers"
 )
 
-// What counts the tasks of workers reads an index.
+// The query that counts the tasks of workers reads an index.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, workers.Plans, storetest.ReadsAnIndex)
 }
 
-// What counts the tasks of workers reads an index of a busy PostgreSQL.
+// On a busy PostgreSQL the query that counts the tasks of workers reads an index.
 func TestNoTableOfPostgresIsScanned(t *testing.T) {
 	t.Parallel()
 	d := storetest.OpenForPlans(t)

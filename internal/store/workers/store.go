@@ -10,7 +10,7 @@ import (
 	"pleat/internal/store/runs"
 )
 
-// Store has the verbs about workers. Make one with New.
+// Store has the verbs about workers. Make one with [New].
 type Store struct {
 	db     *db.DB
 	people *people.Store

@@ -93,7 +93,7 @@ func (s *Store) StopWorker(ctx context.Context, id pleat.WorkerID) error {
 }
 
 // TouchWorker records that a worker is alive, and reports whether it is to drain. A worker calls it every
-// pleat.HeartbeatInterval, since it sends heartbeats for its tasks only.
+// [pleat.HeartbeatInterval], since it sends heartbeats for its tasks only.
 func (s *Store) TouchWorker(ctx context.Context, id pleat.WorkerID) (drain bool, err error) {
 	out, err := s.runs.Heartbeats(ctx, pleat.LeaseDuration, []runs.WorkerHeartbeat{{Worker: id}})
 	if err != nil {
@@ -159,8 +159,8 @@ const tasksHeld = "SELECT worker_id, count(*) FROM task WHERE state = 'running' 
 // recentWorker is the condition for workers that are alive or may come back; $1 is workersLast.
 const recentWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS bigint)"
 
-// Workers lists the workers that are alive or may come back, the one seen last first. pleat.Worker.State tells which of
-// them work. Workers may share a list of models, which the caller must not change.
+// Workers lists the workers that are alive or may come back, the one seen last first. [pleat.Worker.State] tells which
+// of them work. Workers may share a list of models, which the caller must not change.
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 	out := []pleat.Worker{}
 	decoded := map[string][]pleat.Model{} // by their JSON: the workers of a class mostly have the same models

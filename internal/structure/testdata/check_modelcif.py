@@ -13,9 +13,9 @@ from modelcif.descriptor import IsomericSMILES
 
 dictionaries, folder = Path(sys.argv[1]), Path(sys.argv[2])
 
-# What gemmi reports of any such file, also of the AlphaFold database's: the item is marked as internal to the PDB, no
-# computed model lists the atoms of its components, and the categories of ModelCIF are contributed, the atoms of a
-# ligand have no place in a sequence, and one complaint is about the dictionary itself.
+# Complaints of gemmi about any such file, also about those of the AlphaFold database: the item is marked as internal to
+# the PDB, no computed model lists the atoms of its components, and the categories of ModelCIF are contributed, the
+# atoms of a ligand have no place in a sequence, and one complaint is about the dictionary itself.
 KNOWN = ("_struct.pdbx_structure_determination_methodology", "chem_comp_atom", "CONTRIBUTED: ma_",
          "item-linked-group atom_site 8:", "item-linked-group atom_site 9:", "Bad DDL2")
 

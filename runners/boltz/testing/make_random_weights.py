@@ -1,6 +1,6 @@
 """Make a cache of random weights and a small chemical dictionary, so that the real Boltz package runs without its weights.
 
-What it makes has the layout of a real cache (boltz2_conf.ckpt, boltz2_aff.ckpt, mols/, mols.tar; boltz1_conf.ckpt,
+The result has the layout of a real cache (boltz2_conf.ckpt, boltz2_aff.ckpt, mols/, mols.tar; boltz1_conf.ckpt,
 ccd.pkl) and a few tens of megabytes. Random weights prove that data flows, never that a prediction is right.
 
     python make_random_weights.py FOLDER [--seed 7] [--model boltz1|boltz2]

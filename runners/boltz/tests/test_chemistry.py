@@ -114,7 +114,7 @@ class Components(unittest.TestCase):
             found = given.extended(own, ["SEP", "EDO", "QQQ"], Path(folder) / "job")
             self.assertEqual([found.has(c) for c in ("ALA", "SEP", "EDO", "QQQ")], [True, True, True, False])
             self.assertEqual((found.get("ALA"), found.get("EDO"), given.get("SEP")), ("ALA", "EDO", "SEP"))
-            # What the package reads itself.
+            # The package's own reading.
             mol = pickle.loads((found.mols / "SEP.pkl").read_bytes())
             self.assertEqual([a.GetProp("name") for a in mol.GetAtoms()], ["C1", "C2", "O1"])
             self.assertEqual(sorted(p.name for p in found.mols.iterdir()), ["ALA.pkl", "EDO.pkl", "SEP.pkl"])

@@ -1,4 +1,4 @@
-"""What the package is told, and which jobs and specs are refused."""
+"""The arguments of the package, and the jobs and specs that are refused."""
 
 import json
 import sys

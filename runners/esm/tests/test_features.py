@@ -47,7 +47,7 @@ class Features(unittest.TestCase):
         self.assertEqual(f["ref_space_uid"].tolist(), f["atom_to_token"].tolist())
         self.assertEqual(f["atom_attention_mask"].sum().item(), len(tokens))
         self.assertTrue(f["atom_attention_mask"][0, : len(tokens)].all())
-        # Of each residue the atom CB, or CA of glycine.
+        # The atom CB of each residue, or CA of glycine.
         self.assertEqual(f["distogram_atom_idx"].tolist(), [[1, 8, 13, 24, 28, 35]])
         self.assertEqual(f["token_bonds"].shape, (1, 6, 6, 1))
         self.assertFalse(f["token_bonds"].any())

@@ -1,4 +1,4 @@
-"""What a runner reads of a job."""
+"""The parts of a job that a runner reads."""
 
 import tempfile
 import unittest

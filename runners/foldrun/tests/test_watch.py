@@ -8,7 +8,7 @@ from foldrun.job import Job
 
 
 class Module:
-    """What Watch needs of a module of PyTorch: hooks that a call runs first, and names."""
+    """The part of a module of PyTorch that Watch needs: hooks that a call runs first, and names."""
 
     def __init__(self, **parts):
         self.hooks, self.parts = [], parts

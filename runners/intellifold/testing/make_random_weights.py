@@ -20,8 +20,8 @@ from rdkit import Chem
 sys.path.insert(0, str(Path(__file__).parents[2] / "testing"))
 from dictionary import dictionary  # noqa: E402
 
-# What of the released model's sizes is other, which the weights alone do not say; and the lengths that jobs are padded to, the
-# package's smallest being 256 tokens.
+# The sizes that differ from those of the released model, which the weights alone do not say; and the lengths that jobs
+# are padded to, the package's smallest being 256 tokens.
 SIZES = {
     "config": {
         "backbone.input_embedder.no_blocks": 1, "backbone.template_embedder.no_blocks": 1, "backbone.msa.msa_stack.no_blocks": 1,

@@ -20,7 +20,7 @@ from openfold3.projects.of3_all_atom.project_entry import ModelUpdate, OF3Projec
 NOISE = 0.02
 ATOMS = {"c_atom": 16, "c_atom_pair": 8, "c_hidden": 8, "no_heads": 2, "no_blocks": 1}
 PAIRFORMER = {"c_hidden_pair_bias": 8, "no_heads_pair_bias": 2, "c_hidden_mul": 8, "c_hidden_pair_att": 8, "no_heads_pair": 2, "no_blocks": 1}
-# The package's configuration, narrower and shallower. What it names once stands for every place that shares it.
+# The package's configuration, narrower and shallower. A name that occurs once stands for every place that shares it.
 SMALL = {
     "architecture": {
         "shared": {"c_s": 32, "c_z": 16},

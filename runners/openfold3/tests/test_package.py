@@ -1,4 +1,4 @@
-"""What the runner puts right in the package's own reading of a job. It needs the package, not its weights."""
+"""The runner's corrections to the package's own reading of a job. It needs the package, not its weights."""
 
 import json
 import os
@@ -209,7 +209,7 @@ class Package(unittest.TestCase):
         self.assertAlmostEqual(ours.metrics["samples"][0]["sample_ranking_score"], theirs["sample_ranking_score"], 4)
 
     def own(self, experiment, out: Path):
-        """What the package's experiment writes for the query that it had last."""
+        """The files that the package's experiment writes for its last query."""
         experiment.experiment_config.experiment_settings.output_dir = out
         experiment.data_module_args.num_workers, experiment.data_module_args.multiprocessing_context = 0, None
         for kept in ("output_dir", "log_dir", "callbacks", "trainer", "data_module_config", "lightning_data_module"):

@@ -1,5 +1,5 @@
-"""What is left out of a structure, added to it and refused, and that a run goes on from its checkpoint. Needs the
-engine's packages."""
+"""The atoms that are left out of a structure or added to it, the refusals, and a run that goes on from its checkpoint.
+Needs the engine's packages."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What the networks are given, held against the package's own pipeline, and a job from its message to its files."""
+"""The inputs of the networks, compared with the package's own pipeline, and a job from its message to its files."""
 
 import json
 import subprocess

@@ -26,7 +26,7 @@ from dictionary import DNA, PROTEIN, RNA, dictionary  # noqa: E402
 from protenix.model.protenix import Protenix  # noqa: E402
 from settings import MODELS, settings  # noqa: E402
 
-# What of the released models' sizes is other, which the weights alone do not say.
+# The sizes that differ from those of the released models, which the weights alone do not say.
 SIZES = {
     "model.pairformer.n_blocks": 1, "model.msa_module.n_blocks": 1, "model.template_embedder.n_blocks": 1,
     "model.diffusion_module.atom_encoder.n_blocks": 1, "model.diffusion_module.transformer.n_blocks": 1,

@@ -1,4 +1,4 @@
-"""What the package makes of the runner's alignments and templates. It needs the package, not its weights."""
+"""The package's reading of the runner's alignments and templates. It needs the package, not its weights."""
 
 import os
 import sys

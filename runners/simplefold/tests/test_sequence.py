@@ -1,4 +1,4 @@
-"""What SimpleFold is given, and what is refused."""
+"""The inputs of SimpleFold, and the refused ones."""
 
 import sys
 import unittest

@@ -1,6 +1,6 @@
 // Command procnode is a node of Kubernetes for tests, whose pods are processes of this machine: it runs the first
-// container of each pod that is bound to it. Of a container it honours the arguments, the environment, the volumes, the
-// restart policy and the grace period. The image is ignored: a container without a command runs the program that
+// container of each pod that is bound to it. For a container it honours the arguments, the environment, the volumes,
+// the restart policy and the grace period. The image is ignored: a container without a command runs the program that
 // -program names. There are no probes, a pod is ready when its process runs, and its network is the machine's.
 //
 //	procnode -program bin/pleat -dir /tmp/pods

@@ -14,7 +14,7 @@ const codePattern = (code: string) => [...code].map((c, i) => (i === 0 ? c : `[$
 
 // A residue such as TRP 6, Trp6 or Trp-6.
 const residueName = `(?:${Object.keys(letters).map(codePattern).join('|')})[ -]?\\d{1,5}`
-// What connects the two ends of a range.
+// The text between the two ends of a range.
 const rangeSign = '(?:\\s+(?:to|through)\\s+|\\s*[–—-]\\s*)'
 // "(chain A)", "of chain A" or "in chain A"; the chain is in one of two named groups.
 const inChain = (group: string) =>

@@ -80,7 +80,7 @@ const columnsOf = (shared: boolean) => [
   { title: 'Created', class: 'wide-only' },
 ]
 
-/** A batch. What failed is said in any state. */
+/** A batch. Failures are shown in any state. */
 const BatchRow = ({ batch: b }: { batch: Batch }) => (
   <tr data-batch={b.batchId} data-state={b.status}>
     <td class="name">

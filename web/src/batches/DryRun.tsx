@@ -20,7 +20,7 @@ interface Props {
   update(fields: Partial<Draft>): void
 }
 
-/** What the service has said about a request. */
+/** The answer of the service about a request. */
 interface Checked {
   body: CreateBatch
   json: string
@@ -178,7 +178,7 @@ function useCreate() {
 /** Whether only the quota is in the way. */
 const isTooMany = (v: BatchValidation) => v.errors.length === 1 && v.rows > v.quotaRemaining
 
-/** What the batch comes to. */
+/** The cost of the batch. */
 function Summary({ v }: { v: BatchValidation }) {
   const facts: [string, string][] = [
     ['Rows', v.rows.toLocaleString('en')],
@@ -209,7 +209,7 @@ function Summary({ v }: { v: BatchValidation }) {
 
 const maxFaults = 100 // the most that the service names
 
-/** What is wrong, by row. */
+/** The faults, by row. */
 function Faults({ v, body, sources }: { v: BatchValidation; body: CreateBatch; sources: Sources }) {
   const faults = v.errors.map((e) => faultOf(e, body, sources))
   const general = faults.filter((f) => f.place === '')

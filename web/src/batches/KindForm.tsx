@@ -80,7 +80,7 @@ const Card = ({ title, children }: { title: string; children: ComponentChildren 
   </section>
 )
 
-/** What sequences are that do not say it. */
+/** The kind of sequences that do not say it. */
 const Molecule = ({ draft, update }: Pick<Props, 'draft' | 'update'>) => (
   <label class="field short">
     <span>Sequences are</span>

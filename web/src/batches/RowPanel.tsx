@@ -11,7 +11,7 @@ import type { View } from './address'
 import { formatScore, type Row, scoreOf } from './scores'
 
 interface Props {
-  /** Of the batch. */
+  /** Its batch. */
   id: string
   columns: ScoreColumn[]
   view: View

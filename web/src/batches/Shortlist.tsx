@@ -11,7 +11,7 @@ interface Props {
   change(fields: Partial<View>): void
 }
 
-/** What can be done with the shortlist. */
+/** The actions for the shortlist. */
 export function Shortlist({ rows, view, change }: Props) {
   const { shortlist, onlyShortlist } = view
   const jobs = rows.filter((row) => shortlist.includes(row.row)).flatMap((row) => row.jobId ?? [])

@@ -1,4 +1,4 @@
-// What the page of a batch shows, as a part of its address. No page, no network.
+// The view of a batch's page, as a part of its address. No page, no network.
 
 /** A condition of the filter: the name of a score, "status" or "customId"; an operator; a value. */
 export interface Condition {
@@ -7,7 +7,7 @@ export interface Condition {
   value: string
 }
 
-/** What the page of a batch shows. Names of scores are empty where the user has chosen none. */
+/** The view of a batch's page. Names of scores are empty where the user has chosen none. */
 export interface View {
   conditions: Condition[]
   /** As the service takes it, such as meanPLDDT:desc; empty: the order in which the rows were given. */
@@ -34,7 +34,7 @@ export const maxShortlist = 100
 /** The operators of a filter. */
 export const operators = ['>=', '<=', '>', '<', '=', '!='] as const
 
-/** Reads a filter as the service does. What is no condition becomes a name alone, for the service to refuse. */
+/** Reads a filter as the service does. A text that is no condition becomes a name alone, for the service to refuse. */
 export const parseFilter = (text: string): Condition[] =>
   text
     .split(',')
@@ -49,7 +49,7 @@ export const parseFilter = (text: string): Condition[] =>
 export const formatFilter = (conditions: Condition[]) =>
   conditions.map(({ name, op, value }) => name + op + value).join(',')
 
-/** Reads numbers of rows. What is no number, or a number again, is left out. */
+/** Reads numbers of rows. Repeated numbers and anything else are left out. */
 const parseNumbers = (text: string) =>
   [...new Set(text.split(',').map(Number))].filter((n) => Number.isSafeInteger(n) && n > 0)
 

@@ -1,4 +1,4 @@
-// What the page of a batch reads from the service, and keeps up to date while the batch runs.
+// The data that the page of a batch reads from the service, and keeps up to date while the batch runs.
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { api, type Batch, type BatchRows, batchPath, type ScoreColumn } from '../api'
 import { openStream, type StreamState } from '../events'
@@ -118,7 +118,7 @@ async function readRows(wanted: Wanted, signal: AbortSignal, received: (soFar: L
   return loaded
 }
 
-/** What is loaded, with another page. */
+/** The loaded rows, with another page. */
 const append = (loaded: Loaded, page: BatchRows): Loaded => ({
   columns: page.columns,
   rows: [...loaded.rows, ...(page.data as Row[])],

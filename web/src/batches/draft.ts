@@ -24,7 +24,7 @@ export interface Draft extends Settings, Record<SourceName, Text> {
   notify: boolean | null
   /** Whether each row has an event of its own, besides that of the batch. */
   notifyRows: boolean
-  /** What sequences without a declared kind are. */
+  /** The kind of sequences without a declared kind. */
   molecule: Exclude<Kind, 'ligand'>
   complex: string
   upperTriangle: boolean
@@ -69,7 +69,7 @@ export const emptyDraft = (): Draft => ({
   file: null,
 })
 
-/** What was read from a text, or why it could not be. */
+/** The content of a text, or why it could not be read. */
 export interface Parsed<T> extends Source<T> {
   error: string
 }
@@ -179,7 +179,7 @@ export function toBatch(draft: Draft, sources: Sources, model?: Model): CreateBa
   return { ...common, kind: draft.kind, ...settings, ...kindBody(draft, sources) }
 }
 
-/** Who is notified; undefined: the default of the user's webhook decides. */
+/** The receiver of notifications; undefined: the default of the user's webhook decides. */
 function webhooksBody({ notify, notifyRows }: Draft) {
   if (notify === null && !notifyRows) return undefined
   return {
@@ -194,7 +194,7 @@ export const sizeOf = (draft: Draft) =>
 
 /** A fault with the place in the text at which it stands. */
 export interface Fault {
-  /** What the place is: "Row 3", or the name of a field; empty: the batch as a whole. */
+  /** The name of the place: "Row 3", or the name of a field; empty: the batch as a whole. */
   place: string
   /** The user's id of the row; empty: none. */
   id: string
@@ -203,7 +203,7 @@ export interface Fault {
   message: string
 }
 
-// What an element of a list is called.
+// The name of an element of a list.
 const elementNames: Record<string, string> = {
   jobs: 'Row',
   binders: 'Binder',

@@ -1,4 +1,4 @@
-// What is designed: the binder and the residues that it binds, or the residues that get other amino acids.
+// The object of the design: the binder and the residues that it binds, or the residues that get other amino acids.
 import type { ComponentChildren } from 'preact'
 import { Checkbox, Segments, Select } from '../controls'
 import { type BinderKind, hasCysteines, isMolecule, onlyChain, protocols, usualLengths, usualProtocol } from './draft'
@@ -114,7 +114,7 @@ function Further({ draft, update, problems }: FormProps) {
   )
 }
 
-/** What the protocol does, and what is wrong with it. */
+/** The effect of the protocol, and its faults. */
 function Protocol({ draft, problems }: FormProps) {
   const name = draft.protocol || usualProtocol(draft)
   const problem = problems.protocol ?? problems.protocolName ?? problems['binder.kind']

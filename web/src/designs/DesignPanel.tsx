@@ -102,7 +102,7 @@ function Drawing({ found, designed }: { found: { of: string; text: string }; des
   )
 }
 
-/** What the viewer takes. The source must stay the same object while it is shown. */
+/** The source of the viewer. The source must stay the same object while it is shown. */
 const drawingOf = ({ of, text }: { of: string; text: string }) => ({
   name: of.replace(/[^\w.-]+/g, '-'),
   source: { format: 'mmcif' as const, text },

@@ -166,7 +166,7 @@ interface ShortlistProps {
   clear(): void
 }
 
-/** What can be done with the ticked designs. */
+/** The actions for the ticked designs. */
 function Shortlist({ designs, columns, name, clear }: ShortlistProps) {
   const save = (text: string, ending: string, type: string) => {
     const link = document.createElement('a')

@@ -77,7 +77,7 @@ function useModels(): Model[] | Error | undefined {
   return models
 }
 
-/** Creates the design or a draft of it and goes to its page. What is refused stands at the field that it is about. */
+/** Creates the design or a draft of it and goes to its page. A refusal stands at its field. */
 function useCreate(draft: Draft, chains: string[]) {
   const [busy, setBusy] = useState(false)
   const [problems, setProblems] = useState<Problems>({})
@@ -105,7 +105,7 @@ function useCreate(draft: Draft, chains: string[]) {
     }
     setBusy(false)
   }
-  // What is changed may be right now.
+  // A changed field may be right now.
   const forget = () => setProblems((old) => (Object.keys(old).length > 0 ? {} : old))
   return { create, busy, problems, error: problems[''] ?? '', forget }
 }

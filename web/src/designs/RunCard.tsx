@@ -61,7 +61,7 @@ export function RunCard({ models, busy, error, create, ...props }: Props) {
   )
 }
 
-/** What to install, and what can be done until then. */
+/** The engine to install, and what can be done until then. */
 const NoEngine = ({ mode }: { mode: Mode }) => (
   <p class="caution" role="status" data-no-engine={mode}>
     No engine that {mode === 'binder' ? 'designs binders' : 'redesigns sequences'} runs here; install one with{' '}

@@ -127,7 +127,7 @@ function Chains({ draft, update, problems, target }: FormProps) {
   )
 }
 
-/** What the numbers of residues mean. Residues are picked by the numbers of the file. */
+/** The meaning of residue numbers. Residues are picked by the numbers of the file. */
 const Numbering = ({ draft, update }: Pick<FormProps, 'draft' | 'update'>) => (
   <label class="field short-field">
     <span>Names of chains and residues</span>

@@ -1,4 +1,4 @@
-// What other pages need to lead to designs.
+// Addresses by which other pages lead to designs.
 
 /** The address of the form that makes a design, for a target: job and run, or item and file, or pdb; and a mode. */
 export const designAddress = (target: Record<string, string>) => `/ui/designs/new?${new URLSearchParams(target)}`

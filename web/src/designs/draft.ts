@@ -2,7 +2,7 @@
 import type { Model } from '../api'
 import { parseResidues } from './residues'
 
-/** What is designed: a binder for a target, or a new sequence for a structure. */
+/** The object of the design: a binder for a target, or a new sequence for a structure. */
 export type Mode = 'binder' | 'redesign'
 
 /** Where the target comes from: the field of the request that names it. */
@@ -31,7 +31,7 @@ export type BinderKind = 'protein' | 'peptide' | 'nanobody'
 /** The lengths that binders have by default; a nanobody has a sequence instead. */
 export const usualLengths: Record<BinderKind, string> = { protein: '80..120', peptide: '10..20', nanobody: '' }
 
-/** What each protocol does; all need an engine for binders. */
+/** The effect of each protocol; all need an engine for binders. */
 export const protocols: Record<string, string> = {
   'protein-anything': 'Designs a protein, and refolds it with the target and alone.',
   'peptide-anything': 'Designs a peptide without new cysteines, and refolds it with the target.',
@@ -45,7 +45,7 @@ export interface Draft {
   mode: Mode
   name: string
   way: Way
-  /** What names the target, by the way. */
+  /** The name of the target, by the way it is chosen. */
   target: Partial<Record<Way, string>>
   /** The run of the fold; empty: the latest. */
   run: string

@@ -106,7 +106,7 @@ export function ResiduesField({ field, label, hint, chain, draft, update, proble
   )
 }
 
-/** What is wrong with a list of residues. */
+/** The fault of a list of residues. */
 function problemOf(text: string, chain: string, whole: boolean): string | undefined {
   try {
     parseResidues(text, { chain, whole })

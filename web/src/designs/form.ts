@@ -1,8 +1,8 @@
-// What the parts of the form of a design share.
+// Shared code of the parts of the form of a design.
 import type { Draft, Problems } from './draft'
 import type { Target } from './target'
 
-/** What every part of the form takes. */
+/** The properties of every part of the form. */
 export interface FormProps {
   draft: Draft
   update(fields: Partial<Draft>): void

@@ -52,7 +52,7 @@ export interface DesignResult {
   columns: DesignColumn[]
   chains: { name: string; designed: boolean }[]
   notes: string[]
-  /** What to know of the model before one relies on it; absent from old runs. */
+  /** A notice to read before one relies on the model; absent from old runs. */
   notice?: string
 }
 
@@ -80,7 +80,7 @@ const usualAxes = [
   ['sequence_recovery', 'sequence_score'],
 ] as const
 
-// What the table shows in columns of its own, or not at all.
+// The columns that the table shows separately, or not at all.
 const ownColumns = new Set(['id', 'pass_filters', 'failed_filters', 'file', 'cif_url', 'notes'])
 
 /** The columns that can be chosen. */

@@ -1,4 +1,4 @@
-// What was measured over a simulation, its energy landscapes, and its files.
+// The measurements over a simulation, its energy landscapes, and its files.
 import { useEffect, useState } from 'preact/hooks'
 import { download } from '../api'
 import { Copy, Foldable } from '../components'

@@ -21,7 +21,7 @@ interface Props {
   /** The number of the row if not all rows are in the document. */
   index: number | undefined
   queued: Queued | undefined
-  /** Of this model's folds in the list, in seconds. */
+  /** The time of this model's folds in the list, in seconds. */
   medianDuration: number | undefined
   selected: boolean
   setSelected(selected: boolean): void
@@ -138,7 +138,7 @@ function ordinal(n: number): string {
   return n + (isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][n % 10] ?? 'th'))
 }
 
-// What changes with the time are components of their own, so that a second renders only them and not whole rows.
+// The parts that change with time are separate components, so that a second renders only them and not whole rows.
 
 /** The time from one moment to another, or until now. */
 function Elapsed({ from, to }: { from: string; to: string | null }) {

@@ -163,7 +163,7 @@ interface SelectionBarProps {
   clear(): void
 }
 
-/** What can be done with the selected jobs. */
+/** The actions for the selected jobs. */
 function SelectionBar({ jobs, cancel, remove, clear }: SelectionBarProps) {
   const completed = jobs.filter((job) => job.status === 'COMPLETED')
   const unfinished = jobs.filter((job) => !isTerminal(job.status))
@@ -223,7 +223,7 @@ async function downloadArchives(jobs: JobRow[]) {
   }
 }
 
-/** What an empty list shows: how to begin, or how to see more. */
+/** The placeholder of an empty list: how to begin, or how to see more. */
 function NoJobs({ filtered }: { filtered: boolean }) {
   if (!filtered)
     return (

@@ -93,7 +93,7 @@ function revokeQuestion(key: Key): string {
     : `Revoke “${name}”? Programs that use it will be refused.`
 }
 
-/** What a key may be used for, in the words of the page. */
+/** The permitted uses of a key, in the words of the page. */
 const scopes = [
   { name: 'read', text: 'Read jobs, workflows and files' },
   { name: 'submit', text: 'Submit, run and cancel; upload files' },

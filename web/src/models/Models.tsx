@@ -88,7 +88,7 @@ function ModelList({ models }: { models: Model[] }) {
   )
 }
 
-/** What the manifest states about a model. */
+/** The statements of the manifest about a model. */
 function ModelCard({ model: m }: { model: Model }) {
   const bibtex = () => m.citations.map((c) => c.bibtex).join('\n\n')
   return (
@@ -134,7 +134,7 @@ function ModelCard({ model: m }: { model: Model }) {
   )
 }
 
-/** What a pause of a model means, and why it is. */
+/** The effect of a model's pause, and its reason. */
 const pausedText = (m: Model) =>
   `The operators have paused this model: its jobs are accepted and wait.${m.pausedReason ? ` ${m.pausedReason}` : ''}`
 

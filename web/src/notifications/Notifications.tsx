@@ -8,7 +8,7 @@ import { Table } from '../table'
 
 type Chosen = Exclude<MailEvent, 'confirm'>
 
-/** What mails come about, in the words of the page. */
+/** The events that send mails, in the words of the page. */
 const events: { name: Chosen; text: string }[] = [
   { name: 'run_completed', text: 'A run of mine has completed' },
   { name: 'run_failed', text: 'A run of mine has failed' },

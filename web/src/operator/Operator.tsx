@@ -13,7 +13,7 @@ import { Users } from './Users'
 import { Workers } from './Workers'
 import './operator.css'
 
-/** What the page reads again and again. */
+/** The data that the page reads periodically. */
 interface Seen {
   overview: Overview
   workers: OperatorWorker[]

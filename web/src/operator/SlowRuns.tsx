@@ -14,7 +14,7 @@ const columns = [
   'Worker',
 ]
 
-/** The running runs, the slowest first. What they contain is not shown: operators do not read it. */
+/** The running runs, the slowest first. Their content is not shown: operators do not read it. */
 export const SlowRuns = ({ runs }: { runs: SlowRun[] }) => (
   <section class="card" aria-labelledby="slow-title">
     <h2 id="slow-title">

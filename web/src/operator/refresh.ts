@@ -1,7 +1,7 @@
 // Reads what a page shows again and again while the page is visible.
 import { useEffect, useRef, useState } from 'preact/hooks'
 
-/** What was read last; the error of the first read; undefined until one of them is there. */
+/** The last value that was read; the error of the first read; undefined until one of them is there. */
 export interface Refreshed<T> {
   value: T | Error | undefined
   /** Why the last read has failed; empty: it has not, or nothing was read yet. */
@@ -10,7 +10,7 @@ export interface Refreshed<T> {
   read(): Promise<void>
 }
 
-/** Reads now, when the page becomes visible, and every interval of ms while it is. What was read stays after an error. */
+/** Reads now, when the page becomes visible, and every interval of ms while it is. An error keeps the last value. */
 export function useRefreshed<T>(read: () => Promise<T>, interval = 5000): Refreshed<T> {
   const [value, setValue] = useState<T | Error>()
   const [error, setError] = useState('')

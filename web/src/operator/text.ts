@@ -1,4 +1,4 @@
-// What the page of the operators writes.
+// The texts of the operators' page.
 import type { OperatorWorker } from '../api'
 import { bytes } from '../format'
 

@@ -1,4 +1,4 @@
-// Who can read a job, batch or workflow, for its head: the switch that makes it public, links, and its project.
+// The readers of a job, batch or workflow, for its head: the switch that makes it public, links, and its project.
 import { useState } from 'preact/hooks'
 import type { Creator, Shared } from '../api'
 import { creatorName, may, namedProject, projectName, projects, suffices } from '../project'
@@ -6,7 +6,7 @@ import { PublicSwitch } from '../result/PublicSwitch'
 import { Move } from './Move'
 import { Share } from './Share'
 
-/** What a project owns, as the service describes it to the reader. */
+/** An object of a project, as the service describes it to the reader. */
 interface Owned {
   isOwner?: boolean
   is_owner?: boolean

@@ -2,7 +2,7 @@
 import { Input, Select } from '../controls'
 import { dayIn, endNames } from './ends'
 
-/** What is chosen: one of endNames, and the day if one is picked. */
+/** The choice: one of endNames, and the day if one is picked. */
 export interface End {
   choice: string
   date: string

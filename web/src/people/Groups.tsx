@@ -24,7 +24,7 @@ interface Props {
 export function Groups({ id, groups, issuer, isManaged, run }: Props) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Role>('member')
-  // Whoever changes a group may be in it.
+  // The user who changes a group may be in it.
   const change = (action: () => Promise<unknown>) => run(async () => action().then(refreshProjects))
   const add = async (e: Event) => {
     e.preventDefault()

@@ -107,7 +107,7 @@ function AsNewUser({ token, done }: Props) {
   )
 }
 
-/** What the user has now: a role, and perhaps a key. */
+/** The result for the user: a role, and perhaps a key. */
 function Welcome({ joined }: { joined: Joined }) {
   const open = () => {
     choose(joined.projectId)

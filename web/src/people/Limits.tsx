@@ -1,4 +1,4 @@
-// What a project may use: jobs a day, and a budget for each month. Operators change it.
+// The limits of a project: jobs a day, and a budget for each month. Operators change it.
 import { useState } from 'preact/hooks'
 import { api, type ChangeProject, type ProjectRole } from '../api'
 import { Foldable } from '../components'

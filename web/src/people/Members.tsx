@@ -35,7 +35,7 @@ export function Members({ id, members, isManaged, run }: Props) {
   )
 }
 
-/** A member. Whoever is shown their own row leaves with the button of the page. */
+/** A member. A user leaves by the button of the page, not by their own row. */
 function Row({ id, member: m, isManaged, run }: Omit<Props, 'members'> & { member: Member }) {
   const isSelf = m.userId === me.value?.userId
   const change = (role: string) =>

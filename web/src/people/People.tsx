@@ -16,7 +16,7 @@ import { ServiceUsers } from './ServiceUsers'
 import { Settings } from './Settings'
 import './people.css'
 
-/** What is shown of a project. The lists of managers are empty for others. */
+/** The shown data of a project. The lists of managers are empty for others. */
 interface Loaded {
   project: ProjectRole
   members: Member[]

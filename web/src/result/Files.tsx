@@ -50,7 +50,7 @@ export const FileTable = ({ artifacts }: { artifacts: { path: string; sizeBytes:
   </div>
 )
 
-/** What a file is, and of which sequence if the run folded several. */
+/** The kind of a file, and its sequence if the run folded several. */
 function describeFile(a: Artifact, view: JobView): string {
   const sample = /(?:^|-)sample-(\d+)\.cif$/.exec(a.name)?.[1]
   const kind = sample ? `Sample ranked ${Number(sample) + 1}` : (kindNames[a.kind] ?? a.kind.replaceAll('_', ' '))

@@ -6,7 +6,7 @@ import { designAddress } from '../designs/address'
 import { withProject } from '../project'
 import { workflowKind } from '../workflow'
 
-// What a delivery does, by its destination.
+// The effect of a delivery, by its destination.
 const destinationNames: Record<string, string> = {
   custom_http: 'To your endpoint',
   qna: 'Starts a question',

@@ -301,7 +301,7 @@ const plotKinds = [
   { kind: 'pae_plot', title: 'Predicted aligned error' },
 ]
 
-/** What is known before the run has ended. */
+/** The facts that are known before the run has ended. */
 function Unfinished({ view, results }: Loaded) {
   return (
     <>

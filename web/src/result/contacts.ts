@@ -1,4 +1,4 @@
-// What the table of contacts shows of a contact between two chains.
+// A contact between two chains, as the table of contacts shows it.
 import type { Contacts } from '../api'
 import type { Marked } from '../store'
 

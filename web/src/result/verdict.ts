@@ -70,7 +70,7 @@ function residueLines(values: number[]): string[] {
   return [`${low} of ${values.length} residues are at 70 or below.`]
 }
 
-/** What the pTM of a single chain means. */
+/** The meaning of a single chain's pTM. */
 function ptmLines(s: ScoredChains, residueCount: number): string[] {
   if (s.ptm_score === null || s.chains.length !== 1) return []
   const ptm = `pTM ${s.ptm_score.toFixed(2)}`
@@ -79,7 +79,7 @@ function ptmLines(s: ScoredChains, residueCount: number): string[] {
   return [`${ptm}: the overall shape is uncertain${isShort ? ', though pTM is always low for so short a chain' : ''}.`]
 }
 
-/** What an ipTM means, by the usual thresholds of 0.6 and 0.8. */
+/** The meaning of an ipTM, by the usual thresholds of 0.6 and 0.8. */
 const reliability = (iptm: number) => (iptm > 0.8 ? 'reliable' : iptm >= 0.6 ? 'uncertain' : 'not reliable')
 
 /** The ipTM of each pair of chains that has one, or of the whole complex. */

@@ -9,8 +9,8 @@ export const viewers = [
 ] as const
 
 /**
- * The address at which molstar.org shows a structure of a public job. Of a private job its page would learn the signed
- * link. That page reads the latest run, as all who are not the owner.
+ * The address at which molstar.org shows a structure of a public job. For a private job that page would see the signed
+ * URL. That page reads the latest run, as all who are not the owner.
  */
 export const molstarAddress = (job: string, sample: string, origin: string) =>
   'https://molstar.org/viewer/?' +

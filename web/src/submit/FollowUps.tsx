@@ -1,4 +1,4 @@
-// What happens when the fold is done: a question, a simulation, a notification.
+// Follow-ups of a completed fold: a question, a simulation, a notification.
 import { Checkbox, Input, Select } from '../controls'
 import { hasProfiles, settingNames } from '../dynamics/methods'
 import { WebhookSwitch } from '../webhooks/Switch'

@@ -70,7 +70,7 @@ const entityNames: Record<string, string> = { protein: 'protein', rna: 'RNA', dn
 const restrictedLicence =
   /non-?commercial|\bNC\b|research|academic|evaluation|restrict|\bown\b|\bread (its|their) page/i
 
-/** What a model folds, in one sentence. */
+/** The molecules that a model folds, in one sentence. */
 function describeLimits(m: Model): string {
   const entities = m.entities.map((e) => entityNames[e] ?? e).join(', ')
   const most = maxSize(m)

@@ -180,7 +180,7 @@ interface ChoiceProps {
   label: string
   /** The ids with their texts; null: not loaded yet. */
   options: { id: string; text: string }[] | Error | null
-  /** What a list without options is. */
+  /** The text for a list without options. */
   none: string
   value: string
   onValue(id: string): void

@@ -3,7 +3,7 @@
 /** The largest file that the service's library stores, in bytes. */
 export const maxAlignmentBytes = 64 << 20
 
-/** What the page needs of an alignment. */
+/** The part of an alignment that the page needs. */
 export interface AlignmentSummary {
   /** The query: the first row. */
   query: string

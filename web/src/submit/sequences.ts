@@ -16,7 +16,7 @@ export const stripSpace = (text: string) => text.replace(/\s+/g, '')
 /** Formats a sequence in groups of ten letters. */
 export const inTens = (text: string) => stripSpace(text).replace(/(.{10})(?=.)/g, '$1 ')
 
-// What the letters of a sequence stand for.
+// The names of the units that letters of a sequence stand for.
 const letterNames: Record<Polymer, [one: string, many: string]> = {
   protein: ['an amino acid', 'amino acids'],
   rna: ['a nucleotide of RNA', 'nucleotides of RNA'],

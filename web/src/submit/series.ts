@@ -10,8 +10,8 @@ export { maxCompared as maxJobs } from '../compare/address'
 const maxRange = 1000
 
 /**
- * Reads seeds such as "1, 2, 5-8". Each seed comes once, in the order given. What is not a whole number or a range
- * stays as it is typed, for the service to refuse.
+ * Reads seeds such as "1, 2, 5-8". Each seed comes once, in the order given. Any other text stays as it is typed, for
+ * the service to refuse.
  */
 export function parseSeeds(text: string): string[] {
   const seeds = text

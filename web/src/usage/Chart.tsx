@@ -98,7 +98,7 @@ function Bars({ series, measure, month, width }: Omit<Props, 'title'> & { width:
   )
 }
 
-/** What a day has, for the tip of its bar. */
+/** The sums of a day, for the tip of its bar. */
 function describeDay(series: Series[], day: number, measure: Measure, month: string): string {
   const parts = series.filter((s) => s.values[day]! > 0).map((s) => `${s.name}: ${exact(s.values[day]!, measure)}`)
   return `${dayOf(month, day + 1)}, ${measures[measure]}\n${parts.join('\n')}`

@@ -1,4 +1,4 @@
-// What runs have spent in a month: a chart by day, the same as tables, and the budget of the project.
+// The accounting of a month: a chart by day, the same as tables, and the budget of the project.
 import { useEffect, useState } from 'preact/hooks'
 import { api, type BudgetUse as Budget, type SpentTable } from '../api'
 import { Empty, Failure, Loading } from '../components'
@@ -27,10 +27,10 @@ import {
 } from './spent'
 import './usage.css'
 
-/** Whose runs count: those of the project, the user's own in it, or those of all projects of the service. */
+/** The runs that count: those of the project, the user's own in it, or those of all projects of the service. */
 type Whose = 'project' | 'mine' | 'all'
 
-/** What is shown, which is part of the address. */
+/** The view, which is part of the address. */
 interface View {
   whose: Whose
   /** The project. */
@@ -173,7 +173,7 @@ interface ChoiceProps {
   label: string
   options: Partial<Record<string, string>>
   value: string
-  /** Of the parameter of the address. */
+  /** The name of the parameter in the address. */
   name: string
 }
 
@@ -238,7 +238,7 @@ function Spent({ view, table, names }: { view: View; table: SpentTable; names: C
   )
 }
 
-/** What a measure leaves out. */
+/** The part that a measure leaves out. */
 function Unknown({ total, measure }: { total: SpentTable['total']; measure: Measure }) {
   const seconds =
     measure === 'gpuSeconds' ? total.unknownGpuSeconds : measure === 'cpuSeconds' ? total.unknownCpuSeconds : 0

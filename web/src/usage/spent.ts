@@ -1,8 +1,8 @@
-// What was spent in a month, as the chart and its tables show it. Days and months are those of UTC.
+// The resources spent in a month, as the chart and its tables show them. Days and months are those of UTC.
 import type { BudgetUse, Spent, SpentRow } from '../api'
 import { bytes } from '../format'
 
-/** What is counted. */
+/** The measures. */
 export type Measure = 'gpuSeconds' | 'cpuSeconds' | 'tokens' | 'bytes' | 'runs'
 
 /** The names of what is counted, which are the units, too. */
@@ -14,7 +14,7 @@ export const measures: Record<Measure, string> = {
   runs: 'Runs',
 }
 
-/** What sums are told apart by. */
+/** The fields by which sums are split. */
 export type Key = 'model' | 'user' | 'project'
 
 /** The most series of a chart, which has a colour for each; the smallest are one of them together. */
@@ -87,7 +87,7 @@ export function seriesOf(rows: SpentRow[], key: Key, measure: Measure, month: st
 export const sumsOf = (series: Series[]) =>
   (series[0]?.values ?? []).map((_, day) => series.reduce((sum, s) => sum + s.values[day]!, 0))
 
-/** What each row of the table of sums has: a name, and what was spent under it. */
+/** A row of the table of sums: a name, and what was spent under it. */
 export interface Sum {
   id: string
   name: string
@@ -106,7 +106,7 @@ export function totalsOf(rows: SpentRow[], key: Key): Sum[] {
   return [...found.values()].sort((a, b) => a.name.localeCompare(b.name))
 }
 
-/** What a chart shows first: the first that was spent of GPU-seconds, CPU-seconds and runs. */
+/** The measure that a chart shows first: the first of GPU-seconds, CPU-seconds and runs that is not zero. */
 export const firstMeasure = (total: Spent): Measure =>
   amountOf(total, 'gpuSeconds') > 0 ? 'gpuSeconds' : amountOf(total, 'cpuSeconds') > 0 ? 'cpuSeconds' : 'runs'
 
@@ -142,7 +142,7 @@ export interface BudgetParts {
   limit: number
   used: number
   planned: number
-  /** Of the budget; 0: nothing is left. */
+  /** The rest of the budget; 0: nothing is left. */
   left: number
   usedPart: number
   plannedPart: number

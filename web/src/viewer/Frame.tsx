@@ -7,7 +7,7 @@ interface FrameProps {
   ready: boolean
   /** Why there is no view; undefined: there is one, or will be. */
   problem: { title: string; text: string } | undefined
-  /** What the page has without the view, as a sentence. */
+  /** The content of the page without the view, as a sentence. */
   remaining: string
   /** Shown over the view. */
   children?: ComponentChildren
@@ -38,7 +38,7 @@ export const Frame = ({ host, ready, problem, remaining, children }: FrameProps)
 
 interface ButtonsProps {
   ready: boolean
-  /** What the first button is called, and what it does. */
+  /** The label of the first button, and its action. */
   focus: string
   onFocus(): void
   /** Saves the view as an image. */

@@ -36,7 +36,7 @@ export interface Paint {
 }
 
 /**
- * What to draw: the text of a structure; or a topology in PDB format, its frames in DCD format, and the largest
+ * The source to draw: the text of a structure; or a topology in PDB format, its frames in DCD format, and the largest
  * distance of an atom from the centre in Å (maxRadius).
  */
 export type Source =
@@ -379,7 +379,8 @@ export class Viewer {
     })
   }
 
-  /** Shows a frame of a trajectory, counted from 0. Of several calls while one is drawn, the last counts. */
+  /** Shows a frame of a trajectory, counted from 0. If it is called several times while a frame is drawn, the last call
+   * counts. */
   setFrame(i: number): Promise<void> {
     this.requestedFrame = Math.max(0, Math.min(this.frames - 1, i))
     const frame = this.requestedFrame

@@ -162,7 +162,7 @@ function useDelivery(id: string): Delivery | undefined {
   return delivery
 }
 
-/** What an empty list shows. */
+/** The placeholder of an empty list. */
 const NoDeliveries = ({ filtered }: { filtered: boolean }) =>
   filtered ? (
     <Empty title="No such deliveries">

@@ -83,7 +83,7 @@ function EndpointStatus({ config: c }: { config: WebhookConfig }) {
   )
 }
 
-/** What the user should know or do about the endpoint. */
+/** The notices and actions for the user about the endpoint. */
 function Notices({ config: c }: { config: WebhookConfig }) {
   return (
     <>

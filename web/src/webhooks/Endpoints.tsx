@@ -91,7 +91,7 @@ export function Endpoints({ endpoints, onTest, reload }: Props) {
   )
 }
 
-/** What members see of the default endpoint. */
+/** The default endpoint, as members see it. */
 function DefaultEndpointLine({ endpoints: { default_endpoint: e, data } }: { endpoints: WebhookEndpoints }) {
   if (!e) return data.length > 0 ? null : <p class="hint">The managers of the project have set up no endpoint.</p>
   return (

@@ -7,7 +7,7 @@ import { Deliveries } from './Deliveries'
 import { Endpoint } from './Endpoint'
 import { Endpoints } from './Endpoints'
 
-/** What the page shows of the endpoints; config is null unless you manage the project. */
+/** The endpoints, as the page shows them; config is null unless you manage the project. */
 interface Loaded {
   config: WebhookConfig | null
   endpoints: WebhookEndpoints

@@ -132,7 +132,7 @@ class Driver:
             self.http.close()
 
     def run(self, flow: Flow[T]) -> T:
-        """Executes a flow. What it has opened is closed, whatever happens."""
+        """Executes a flow. Every stream that it has opened is closed, whatever happens."""
         stream = _Stream(self)
         reply: Any = None
         problem: Exception | None = None
@@ -246,7 +246,7 @@ class AsyncDriver:
             await self.http.aclose()
 
     async def run(self, flow: Flow[T]) -> T:
-        """Executes a flow. What it has opened is closed, whatever happens."""
+        """Executes a flow. Every stream that it has opened is closed, whatever happens."""
         stream = _AsyncStream(self)
         reply: Any = None
         problem: Exception | None = None

@@ -1,4 +1,5 @@
-"""What the client does, without doing it: a Flow is a generator that yields effects and is sent what came of them.
+"""The actions of the client, without executing them: a Flow is a generator that yields effects and is sent their
+results.
 
 Everything that decides (retries, reconnecting, paging, checks of files) is written once as a flow. `_drive` executes
 flows, blocking or on an event loop.
@@ -169,7 +170,7 @@ def pages(policy: Policy, path: str, query: Mapping[str, Any] | None = None) -> 
 
 
 def refusal(answer: Answer) -> errors.APIError:
-    """The error of an answer. Of a body that is not the service's, such as a proxy's page, only the status counts."""
+    """The error of an answer. For a body that is not the service's, such as a proxy's page, only the status counts."""
     message, faults = "", ()
     try:
         body: Any = json.loads(answer.body)

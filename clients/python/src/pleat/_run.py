@@ -1,4 +1,4 @@
-"""What jobs, batches and workflows have in common: they are followed until they end.
+"""The common part of jobs, batches and workflows: they are followed until they end.
 
 RunFlows has the decisions as flows. SyncRun and AsyncRun execute them; each of their methods is one line.
 """
@@ -75,7 +75,7 @@ class RunFlows(ABC, Generic[V]):
         return self._read((yield from send_json(self._policy, get(self._path))))
 
     def _current(self) -> Flow[V]:
-        """What the service says, asked again until the run has ended."""
+        """The answer of the service, asked again until the run has ended."""
         if self._view is not None and self._status(self._view) in ENDED:
             return self._view
         return (yield from self._refresh())

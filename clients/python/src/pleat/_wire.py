@@ -1,7 +1,7 @@
 """Between JSON and the dataclasses of `models`.
 
-A field has its name on the wire from WIRE, or else as it stands, or else in camelCase. What a newer service adds is
-ignored; a field that may be None may be absent.
+A field has its name on the wire from WIRE, or else as it stands, or else in camelCase. A field that a newer service
+adds is ignored; a field that may be None may be absent.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ Rows = Mapping[str, Complex] | Iterable["Complex | Entry"] | Matrix | Ligands | 
 
 
 def rows_to_wire(rows: Rows, model: str) -> dict[str, Any]:
-    """What a batch is made of: complexes by their ids, a list of them, or a plan."""
+    """The content of a batch: complexes by their ids, a list of them, or a plan."""
     if isinstance(rows, Matrix | Ligands | Variants | Seeds):
         return rows.to_wire(model)
     if isinstance(rows, str):
@@ -210,7 +210,7 @@ def _short(value: object) -> str:
 
 
 class BatchFlows(RunFlows[BatchInfo]):
-    """What a batch does, as flows."""
+    """The operations of a batch, as flows."""
 
     _word = "batch"
     _model = BatchInfo

@@ -412,7 +412,7 @@ class Pleat(ClientFlows):
         return self._run(self._usage(project, first_day, last_day, by))
 
     def me(self) -> Me:
-        """Who the key stands for, and what it may do."""
+        """The user of the key, and what it may do."""
         return self._run(self._me())
 
     def projects(self) -> tuple[ProjectRole, ...]:
@@ -622,7 +622,7 @@ class AsyncPleat(ClientFlows):
         return await self._run(self._usage(project, first_day, last_day, by))
 
     async def me(self) -> Me:
-        """Who the key stands for, and what it may do."""
+        """The user of the key, and what it may do."""
         return await self._run(self._me())
 
     async def projects(self) -> tuple[ProjectRole, ...]:

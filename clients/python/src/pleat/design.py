@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DesignFlows(WorkflowFlows):
-    """What a design does, as flows."""
+    """The operations of a design, as flows."""
 
     def _designs(self) -> Flow[list[dict[str, Any]]]:
         return [dict(d) for d in (yield from self._result()).get("designs") or ()]

@@ -104,7 +104,7 @@ class ConnectionFailed(PleatError):
 
 
 class InvalidAnswer(PleatError):
-    """What answered does not speak the interface of Pleat, or the answer is damaged."""
+    """The answer does not follow the interface of Pleat, or is damaged."""
 
 
 class RunFailed(PleatError):
@@ -123,7 +123,7 @@ class RunStopped(RunFailed):
 
 
 class WaitTimeout(PleatError, TimeoutError):
-    """The time given to wait() is over. What was waited for goes on."""
+    """The time given to wait() is over. The run goes on."""
 
 
 class NoResult(PleatError):

@@ -23,7 +23,7 @@ MAX_EVENT = 1 << 20
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run is doing: `done` of `total` steps of `stage`. `line` is a line of its log."""
+    """The progress of a run: `done` of `total` steps of `stage`. `line` is a line of its log."""
 
     status: str | None = None
     stage: str = ""
@@ -32,7 +32,7 @@ class Progress:
     line: str | None = None
     queue_position: int | None = None
     counts: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    """Of a batch: its rows by state."""
+    """For a batch: its rows by state."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -113,7 +113,7 @@ class Parser:
 
 @dataclass(frozen=True)
 class Watched:
-    """What is waited for: the path of its events, and of its state with what reads that."""
+    """A run that is waited for: the path of its events, and that of its state with its reader."""
 
     id: str
     events: str

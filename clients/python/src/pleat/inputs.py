@@ -1,4 +1,4 @@
-"""What a job is made of: chains, ligands, constraints, templates and components.
+"""The content of a job: chains, ligands, constraints, templates and components.
 
 Residues count from 1. The service checks everything and says what is wrong where; this module only gives it its form on
 the wire. A test holds that form against `/openapi.json`.
@@ -211,7 +211,7 @@ class Component:
 
 @dataclass(frozen=True, kw_only=True)
 class Constraints:
-    """What the structure shall obey, for models that honour it. `webhooks` is as in docs/webhooks.md."""
+    """Conditions on the structure, for models that honour them. `webhooks` is as in docs/webhooks.md."""
 
     pockets: Sequence[Pocket] = ()
     bonds: Sequence[Bond] = ()

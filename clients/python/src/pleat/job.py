@@ -31,7 +31,7 @@ LINKS_LAST = 3600.0
 
 
 class JobFlows(RunFlows[JobView]):
-    """What a job does, as flows."""
+    """The operations of a job, as flows."""
 
     _word = "job"
     _model = JobView
@@ -151,7 +151,7 @@ class Job(JobFlows, SyncRun[JobView]):
 
     @property
     def created_by(self) -> Creator | None:
-        """Who made it; None: you have no role in its project."""
+        """The user who created it; None: you have no role in its project."""
         return self._run(self._current()).job.created_by
 
     @property
@@ -239,7 +239,7 @@ class AsyncJob(JobFlows, AsyncRun[JobView]):
 
     @property
     def created_by(self) -> Later[Creator | None]:
-        """Who made it; None: you have no role in its project."""
+        """The user who created it; None: you have no role in its project."""
 
         async def fetch() -> Creator | None:
             return (await self._run(self._current())).job.created_by

@@ -21,7 +21,7 @@ PathLike = str | os.PathLike[str]
 
 
 class LibraryFlows:
-    """What can be done with the library, as flows."""
+    """The operations of the library, as flows."""
 
     def __init__(self, policy: Policy, projects: Projects) -> None:
         self._policy = policy

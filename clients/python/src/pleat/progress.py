@@ -15,7 +15,7 @@ from .models import ENDED
 
 @contextlib.contextmanager
 def reporter(name: str, progress: bool | OnProgress | None) -> Generator[OnProgress]:
-    """What is told of the progress: a function, a bar, nothing, or (None) a bar where someone can see it."""
+    """How progress is reported: a function, a bar, nothing, or (None) a bar where someone can see it."""
     if callable(progress):
         yield progress
         return

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Structure:
-    """One structure of a job. What is not given by the engine is None, or raises NoResult where it is an array."""
+    """One structure of a job. A value that the engine lacks is None, or raises NoResult where it is an array."""
 
     name: str
     scores: Scores
@@ -84,7 +84,7 @@ class Structure:
         return self.to_html()
 
     def to_html(self) -> str:
-        """What a notebook shows: the scores and, where py3Dmol is installed, the structure."""
+        """The display in a notebook: the scores and, where py3Dmol is installed, the structure."""
         return html_of(self.name, self.scores, self.cif, self.plddt_by_chain)
 
     def save_html(self, path: str | os.PathLike[str]) -> Path:

@@ -1,4 +1,4 @@
-"""What a notebook shows of a result: a table of scores, and the structure in the colours of its confidence."""
+"""The display of a result in a notebook: a table of scores, and the structure in the colours of its confidence."""
 
 from __future__ import annotations
 

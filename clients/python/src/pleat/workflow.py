@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class WorkflowFlows(RunFlows[WorkflowView]):
-    """What every workflow does, as flows."""
+    """The operations of every workflow, as flows."""
 
     _word = "workflow"
     _model = WorkflowView

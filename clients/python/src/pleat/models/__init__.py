@@ -1,4 +1,4 @@
-"""What the service answers, as frozen dataclasses.
+"""The answers of the service, as frozen dataclasses.
 
 The names are those of Python, such as `mean_plddt`; `_wire.WIRE` has those of the interface where they differ by more
 than camelCase. None is what the service gives as null: a score that an engine does not give is None and never 0.

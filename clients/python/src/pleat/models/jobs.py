@@ -277,7 +277,7 @@ class ResultSequence:
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """What `GET /v1/jobs/{id}/results` answers."""
+    """The answer of `GET /v1/jobs/{id}/results`."""
 
     job: ResultJob
     job_run_id: str
@@ -335,7 +335,7 @@ class CachedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What a job would be: its faults, size, and expected cost."""
+    """A job before it is created: its faults, size, and expected cost."""
 
     valid: bool
     errors: tuple[FieldError, ...]

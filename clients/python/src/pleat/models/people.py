@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a project may spend in a month; None: without a limit."""
+    """The most that a project may spend in a month; None: without a limit."""
 
     gpu_seconds: float | None
     cpu_seconds: float | None
@@ -38,7 +38,7 @@ class ProjectRole:
 
 @dataclass(frozen=True, kw_only=True)
 class Me:
-    """Who a key stands for. `project_id` is the project of a call that names none."""
+    """The user of a key. `project_id` is the project of a call that names none."""
 
     user_id: str
     name: str

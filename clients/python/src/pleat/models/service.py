@@ -62,7 +62,7 @@ class Quota:
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What runs have spent. Seconds of GPUs or cores are None where they are known of no attempt."""
+    """The resources that runs have spent. Seconds of GPUs or cores are None where they are known of no attempt."""
 
     attempts: int
     seconds: float
@@ -77,7 +77,7 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class SpentRow(Spent):
-    """One sum of what runs have spent. What it is not told apart by is None."""
+    """One sum of what runs have spent. A field by which the sums are not split is None."""
 
     day: str | None
     project_id: str | None
