@@ -28,7 +28,8 @@ func (h *Handlers) readSnapshot(ctx context.Context) (s snapshot, err error) {
 	return s, err
 }
 
-// overview is GET /v1/operator/overview, for operators. What is paused is as it is now; the counts may be a second old.
+// overview is GET /v1/operator/overview, for operators. The paused models are as they are now; the counts may be a
+// second old.
 func (h *Handlers) overview(ctx context.Context, _ *route.Call) (api.Overview, error) {
 	seen, err := h.snapshots.Get(ctx, h.readSnapshot)
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *Call) EnterNamed(ctx context.Context, id string) error {
 }
 
 // needRole refuses a call unless the caller has the role that the route needs in a project, which owns what it
-// concerns. What the caller may not read is not found.
+// concerns. A thing that the caller may not read is not found.
 func (c *Call) needRole(ctx context.Context, owner pleat.ProjectID, notFound error) error {
 	role, err := c.core.stores.people.Role(ctx, c.Reach(), owner)
 	if err != nil {
@@ -60,8 +60,8 @@ func (c *Call) needRole(ctx context.Context, owner pleat.ProjectID, notFound err
 	return role.Allow(c.served.Who.Needs(), notFound)
 }
 
-// EnterOwner sets the project of the call to that of a thing on which the caller acts. What the caller may not read is
-// not found.
+// EnterOwner sets the project of the call to that of a thing on which the caller acts. A thing that the caller may not
+// read is not found.
 func (c *Call) EnterOwner(ctx context.Context, owner pleat.ProjectID, notFound error) error {
 	c.In = people.Reach{User: c.Who.User, Project: owner}
 	return c.needRole(ctx, owner, notFound)

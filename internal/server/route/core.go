@@ -4,11 +4,11 @@
 // It must not know what a route does: each resource is a package of its own, whose Handlers have Routes. Two servers on
 // one database are one service, so that what a Core remembers between requests only saves work or limits it.
 //
-// A request passes through Core.Middleware (id, log, panics), the mux, Core.Serve (credential, deadline), serveCall (rate
-// limit, access) and the endpoint of its route (body), which calls the handler. A handler returns a value, which is
-// sent as JSON, or an error, which fail maps to a status and a message. Handlers check in this order: ids of the path,
-// fields of the body, then what the database knows; the store checks again, in its transaction, what may have changed
-// since.
+// A request passes through Core.Middleware (id, log, panics), the mux, Core.Serve (credential, deadline), serveCall
+// (rate limit, access) and the endpoint of its route (body), which calls the handler. A handler returns a value, which
+// is sent as JSON, or an error, which fail maps to a status and a message. Handlers check in this order: ids of the
+// path, fields of the body, then what the database knows; the store checks again, in its transaction, what may have
+// changed since.
 package route
 
 import (

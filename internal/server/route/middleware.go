@@ -31,8 +31,8 @@ func callOf(r *http.Request) *Call { return r.Context().Value(callKey{}).(*Call)
 //  3. The mux runs inside the deferred function, which turns a panic into a 500 and then logs and counts the request
 //     with its final status.
 //
-// Credentials, rate limits and deadlines depend on the route; Core.Serve and serveCall apply them after the mux has chosen
-// it. The mux's own 404 and 405 become JSON in Answer.
+// Credentials, rate limits and deadlines depend on the route; Core.Serve and serveCall apply them after the mux has
+// chosen it. The mux's own 404 and 405 become JSON in Answer.
 func (k *Core) Middleware(m *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &Call{core: k, ID: requestID(r), from: proxies(k.cfg.TrustedProxies).client(r), began: clock.Start()}

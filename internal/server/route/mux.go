@@ -72,8 +72,9 @@ func (k *Core) sharedHandler(routes []Route) http.Handler {
 	})
 }
 
-// Serve returns the handler of a route. It panics if the route contradicts itself. The handler reads the credential, unless the route is open, and sets the deadline of the
-// work, unless the endpoint streams. An error of the checks or of the endpoint becomes the response in fail.
+// Serve returns the handler of a route. It panics if the route contradicts itself. The handler reads the credential,
+// unless the route is open, and sets the deadline of the work, unless the endpoint streams. An error of the checks or
+// of the endpoint becomes the response in fail.
 func (k *Core) Serve(rt Route) http.Handler {
 	rt.check()
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

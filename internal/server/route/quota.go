@@ -13,8 +13,8 @@ func (c *Call) Usage(ctx context.Context) (people.Usages, error) {
 	return c.core.stores.people.Usage(ctx, c.In)
 }
 
-// WithRetryAfter sets Retry-After if err says that a quota is used up: to the time at which the quota that choose returns
-// starts again. It returns err, or the error of reading the quota.
+// WithRetryAfter sets Retry-After if err says that a quota is used up: to the time at which the quota that choose
+// returns starts again. It returns err, or the error of reading the quota.
 func (c *Call) WithRetryAfter(ctx context.Context, err error, choose func(people.Usages) people.Usage) error {
 	if pleat.CodeOf(err) != pleat.CodeLimited {
 		return err

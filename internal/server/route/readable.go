@@ -17,8 +17,8 @@ type Readable struct {
 	NotFound error // for who may not read it
 }
 
-// Audience decides as whom the caller reads something. What the caller may not read is not found; a caller without a
-// credential gets pleat.ErrUnauthorized instead.
+// Audience decides as whom the caller reads something. A thing that the caller may not read is not found; a caller
+// without a credential gets pleat.ErrUnauthorized instead.
 func (c *Call) Audience(ctx context.Context, what Readable) (wire.Audience, error) {
 	var caller people.Principal
 	role := pleat.NoRole

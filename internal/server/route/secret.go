@@ -11,9 +11,9 @@ func (c *Call) CheckSecret(got, want string) error {
 	return c.CheckGuess(func() (bool, error) { return want != "" && seal.Equal(got, want), nil })
 }
 
-// CheckGuess calls right, which looks whether the secret of a request is right. An address that sends wrong ones
-// must wait for the next try, since people choose some of these secrets. 401: it is wrong; 429: the address must wait, and what it sent
-// was not looked at.
+// CheckGuess calls right, which looks whether the secret of a request is right. An address that sends wrong ones must
+// wait for the next try, since people choose some of these secrets. 401: it is wrong; 429: the address must wait, and
+// what it sent was not looked at.
 func (c *Call) CheckGuess(right func() (bool, error)) error {
 	k := c.core
 	from, now := c.route()+" "+peer(c.from), k.clock()

@@ -45,7 +45,7 @@ func newOpenStreams(cfg Config) openStreams {
 func (o *openStreams) end() { o.once.Do(func() { close(o.ending) }) }
 
 // Events is an open stream of server-sent events, in the format of the HTML standard (section «Server-sent events»).
-// What is written is buffered until Flush, so that a batch of events is one write.
+// Events are buffered until Flush, so that a batch of them is one write.
 type Events struct {
 	c          *Call
 	rc         *http.ResponseController
@@ -56,8 +56,8 @@ type Events struct {
 
 // OpenStream lifts the connection's read deadline and sends the header, which tells proxies not to buffer. If closed is
 // not nil, the caller calls it when the stream ends, whatever err is. poll is the shortest time between two wakes that
-// are a WakePoll; 0: that of the configuration. credential is what CredentialEnds returned, which must be called before a
-// client hears of the stream and may revoke its key. 429: the caller, or all callers without a valid credential
+// are a WakePoll; 0: that of the configuration. credential is what CredentialEnds returned, which must be called before
+// a client hears of the stream and may revoke its key. 429: the caller, or all callers without a valid credential
 // together, have too many open streams.
 func (c *Call) OpenStream(
 	credential <-chan struct{}, poll time.Duration,

@@ -67,8 +67,8 @@ func User(scope pleat.Scope) Who {
 	return Who{access: user, scope: scope}
 }
 
-// Operator is for operators whose key has a scope. What the route does completes the message «Only an operator of this
-// service may …».
+// Operator is for operators whose key has a scope. The parameter does ends the message «Only an operator of this service
+// may …».
 func Operator(scope pleat.Scope, does string) Who {
 	if does == "" {
 		panic("route: a route for operators says what it does")
