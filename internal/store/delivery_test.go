@@ -652,7 +652,8 @@ func TestUpdateEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Active || e.DisabledReason != "the receiver is gone" ||
+		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Active ||
+			e.DisabledReason != "the receiver is gone" ||
 			!e.EnabledByDefault {
 			t.Errorf("%+v", e)
 		}

@@ -348,7 +348,8 @@ func idsOf(rows db.Rows, err error) ([]any, error) {
 	})
 }
 
-// DeleteDeliveries deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no run.
+// DeleteDeliveries deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no
+// run.
 func DeleteDeliveries(t *db.Tx, ids []any) error {
 	for part := range slices.Chunk(ids, db.MaxStatementRows) {
 		in := "(" + db.Params(1, db.Padded(len(part))) + ")"
