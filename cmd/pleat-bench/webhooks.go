@@ -129,9 +129,9 @@ func (b *bench) newDeliveries(ctx context.Context, d database) (_ *deliveries, e
 	h.sender = webhook.NewSender(webhook.Config{Guard: webhook.NewGuard(loopback, nil, nil)})
 	h.later(func() error { h.sender.Close(); return nil })
 	for i, u := range h.users {
-		e, err := h.store.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointConfig{
-			URL:    "http://" + addr + "/hook/" + strconv.Itoa(i),
-			Token:  h.ring.Seal(string(u.Project), "token", []byte("token")),
+		e, err := h.store.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointSettings{
+			URL:    new("http://" + addr + "/hook/" + strconv.Itoa(i)),
+			Token:  new(h.ring.Seal(string(u.Project), "token", []byte("token"))),
 			Secret: h.ring.Seal(string(u.Project), "secret", []byte(webhook.NewKey().Text())),
 		})
 		if err != nil {

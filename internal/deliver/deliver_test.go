@@ -132,9 +132,9 @@ func (f *fixture) user(name, url string) (people.Reach, webhooks.Endpoint) {
 	f.t.Helper()
 	u := storetest.User(f.t, f.s, name)
 	yes := true
-	e, err := f.s.Webhooks.PutEndpoint(context.Background(), people.Actor{Reach: u}, webhooks.EndpointConfig{
-		URL:              url,
-		Token:            f.ring.Seal(string(u.Project), "token", []byte("the-token")),
+	e, err := f.s.Webhooks.PutEndpoint(context.Background(), people.Actor{Reach: u}, webhooks.EndpointSettings{
+		URL:              new(url),
+		Token:            new(f.ring.Seal(string(u.Project), "token", []byte("the-token"))),
 		Secret:           f.ring.Seal(string(u.Project), "secret", []byte(f.secret.Text())),
 		EnabledByDefault: &yes,
 	})
@@ -740,8 +740,8 @@ func TestSourcesAndSecrets(t *testing.T) {
 		}
 		// Secrets that this process has no key for.
 		eve, end := f.user("eve", r.URL)
-		if _, err := f.s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: eve}, webhooks.EndpointConfig{
-			URL: r.URL, Token: "s1.00000000.AAAA",
+		if _, err := f.s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: eve}, webhooks.EndpointSettings{
+			URL: new(r.URL), Token: new("s1.00000000.AAAA"),
 		}); err != nil {
 			t.Fatal(err)
 		}

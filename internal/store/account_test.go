@@ -203,7 +203,7 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 			_, err := s.Webhooks.PutEndpoint(
 				ctx,
 				by,
-				webhooks.EndpointConfig{URL: url, Token: token, Secret: "s1.secret"},
+				webhooks.EndpointSettings{URL: new(url), Token: new(token), Secret: "s1.secret"},
 			)
 			return err
 		}

@@ -238,7 +238,8 @@ func TestDecisionAboutAnOldHealth(t *testing.T) {
 		if err != nil || len(more.List) != 0 {
 			t.Errorf("%d were claimed, %v", len(more.List), err)
 		}
-		if e, _, _ := s.Webhooks.Endpoint(context.Background(), people.InProject(e.Owner), webhooks.Default); e.Health != "worse" {
+		in := people.InProject(e.Owner)
+		if e, _, _ := s.Webhooks.Endpoint(context.Background(), in, webhooks.Default); e.Health != "worse" {
 			t.Errorf("the health is %q", e.Health)
 		}
 	})
@@ -263,7 +264,8 @@ func TestBreakerOfTwoNodes(t *testing.T) {
 		if err := s.Webhooks.FinishDeliveries(context.Background(), "b", list, count); err != nil {
 			t.Fatal(err)
 		}
-		if e, _, _ := s.Webhooks.Endpoint(context.Background(), people.InProject(e.Owner), webhooks.Default); e.Health != "xxxx" {
+		in := people.InProject(e.Owner)
+		if e, _, _ := s.Webhooks.Endpoint(context.Background(), in, webhooks.Default); e.Health != "xxxx" {
 			t.Errorf("the health is %q", e.Health)
 		}
 		counts := map[pleat.DeliveryStatus]int{}

@@ -25,9 +25,9 @@ import (
 // defaultEndpoint gives a user a default endpoint.
 func defaultEndpoint(t *testing.T, s *store.Store, owner people.Reach, byDefault bool) webhooks.Endpoint {
 	t.Helper()
-	e, err := s.Webhooks.PutEndpoint(context.Background(), people.Actor{Reach: owner}, webhooks.EndpointConfig{
-		URL:              "https://hooks.example.org/x",
-		Token:            "s1.token",
+	e, err := s.Webhooks.PutEndpoint(context.Background(), people.Actor{Reach: owner}, webhooks.EndpointSettings{
+		URL:              new("https://hooks.example.org/x"),
+		Token:            new("s1.token"),
 		Secret:           "s1.secret",
 		EnabledByDefault: &byDefault,
 	})
@@ -524,10 +524,10 @@ func TestEndpointChanges(t *testing.T) {
 		if diff := cmp.Diff(want, e); diff != "" || e.UpdatedAt.IsZero() {
 			t.Fatal("a new endpoint: ", diff)
 		}
-		e2, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointConfig{
-			URL:    "https://hooks.example.org:443/other",
+		e2, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointSettings{
+			URL:    new("https://hooks.example.org:443/other"),
 			Secret: "s1.other",
-			Format: "cloudevents",
+			Format: new("cloudevents"),
 		})
 		want.URL, want.Format, want.UpdatedAt = "https://hooks.example.org:443/other", "cloudevents", e2.UpdatedAt
 		if diff := cmp.Diff(want, e2); diff != "" || err != nil {
@@ -652,7 +652,8 @@ func TestUpdateEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Active || e.DisabledReason != "the receiver is gone" ||
+		if e, _, _ := s.Webhooks.Endpoint(ctx, u, webhooks.Default); e.Active ||
+			e.DisabledReason != "the receiver is gone" ||
 			!e.EnabledByDefault {
 			t.Errorf("%+v", e)
 		}

@@ -39,8 +39,8 @@ func written(t *testing.T, s *store.Store) (people.Reach, runs.Created) {
 	_, err = s.People.CreateSession(ctx, by, "s", s.DB.Now().Add(time.Hour))
 	must(err)
 	defaultEndpoint(t, s, u, false)
-	_, err = s.Webhooks.PutEndpoint(ctx, by, webhooks.EndpointConfig{
-		URL: "https://augusta-k.example/in", Token: "s1.t", Secret: "s1.s",
+	_, err = s.Webhooks.PutEndpoint(ctx, by, webhooks.EndpointSettings{
+		URL: new("https://augusta-k.example/in"), Token: new("s1.t"), Secret: "s1.s",
 	})
 	must(err)
 

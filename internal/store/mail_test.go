@@ -294,8 +294,8 @@ func TestMailsAboutEndpoints(t *testing.T) {
 			}
 		}
 		yes := true
-		e, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: in}, webhooks.EndpointConfig{
-			URL: "https://receiver.example.org/secret-path", Token: "t", Secret: "s", EnabledByDefault: &yes,
+		e, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: in}, webhooks.EndpointSettings{
+			URL: new("https://receiver.example.org/secret-path"), Token: new("t"), Secret: "s", EnabledByDefault: &yes,
 		})
 		if err != nil {
 			t.Fatal(err)

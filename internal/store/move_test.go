@@ -133,8 +133,8 @@ func TestAuditIsBoundedByProject(t *testing.T) {
 		by := newKey(t, s, u, "k")
 		lab := newProject(t, s, "Lab", u)
 		for _, in := range []pleat.ProjectID{lab, u.Project} {
-			if _, err := s.Webhooks.PutEndpoint(ctx, by.In(in), webhooks.EndpointConfig{
-				URL: "https://x.example", Token: "s1.t", Secret: "s1.s",
+			if _, err := s.Webhooks.PutEndpoint(ctx, by.In(in), webhooks.EndpointSettings{
+				URL: new("https://x.example"), Token: new("s1.t"), Secret: "s1.s",
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -25,12 +25,12 @@ func addEndpoint(t *testing.T, s *store.Store, by people.Reach, name string, eve
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.Webhooks.AddEndpoint(context.Background(), people.Actor{Reach: by}, webhooks.EndpointConfig{
-		Name:   name,
-		URL:    "https://" + strings.ReplaceAll(name, " ", "-") + ".example.org/x",
-		Token:  "s1.token",
+	e, err := s.Webhooks.AddEndpoint(context.Background(), people.Actor{Reach: by}, webhooks.EndpointSettings{
+		Name:   new(name),
+		URL:    new("https://" + strings.ReplaceAll(name, " ", "-") + ".example.org/x"),
+		Token:  new("s1.token"),
 		Secret: "s1.secret of " + name,
-		Events: set,
+		Events: new(set),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,14 +152,14 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 		for i := range webhooks.MaxEndpoints {
 			list = append(list, addEndpoint(t, s, u, fmt.Sprint("e", i)))
 		}
-		n := webhooks.EndpointConfig{Name: "one more", URL: "https://x.example.org", Secret: "s1.s"}
+		n := webhooks.EndpointSettings{Name: new("one more"), URL: new("https://x.example.org"), Secret: "s1.s"}
 		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("%d endpoints and one more: %v", webhooks.MaxEndpoints, err)
 		}
 		if err := s.Webhooks.DeleteEndpoint(ctx, by, list[3].ID); err != nil {
 			t.Fatal(err)
 		}
-		n.Name = "e4"
+		n.Name = new("e4")
 		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict ||
 			fieldOf(err) != "name" {
 			t.Errorf("a name that is taken: %v", err)
@@ -167,7 +167,7 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 		again := addEndpoint(t, s, u, "e3")
 		name := "e4"
 		if _, err := s.Webhooks.ChangeEndpoint(
-			ctx, by, again.ID, webhooks.EndpointChange{Name: &name},
+			ctx, by, again.ID, webhooks.EndpointSettings{Name: &name},
 		); pleat.CodeOf(
 			err,
 		) != pleat.CodeConflict {
@@ -196,26 +196,26 @@ func TestChangeNamedEndpoint(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		by := people.Actor{Reach: u}
 		e := addEndpoint(t, s, u, "ci", "fold_job.on_failed")
-		change := func(c webhooks.EndpointChange) (webhooks.Endpoint, error) {
+		change := func(c webhooks.EndpointSettings) (webhooks.Endpoint, error) {
 			t.Helper()
 			return s.Webhooks.ChangeEndpoint(ctx, by, e.ID, c)
 		}
 		elsewhere, token, none, all := "https://elsewhere.example.org", "s1.new", "", pleat.EventSet(0)
-		if _, err := change(webhooks.EndpointChange{URL: &elsewhere}); fieldOf(err) != "token_value" {
+		if _, err := change(webhooks.EndpointSettings{URL: &elsewhere}); fieldOf(err) != "token_value" {
 			t.Errorf("the token would go to another host: %v", err)
 		}
 		sibling := "https://CI.example.org:443/y"
-		if got, err := change(webhooks.EndpointChange{URL: &sibling}); err != nil || got.Token != e.Token {
+		if got, err := change(webhooks.EndpointSettings{URL: &sibling}); err != nil || got.Token != e.Token {
 			t.Errorf("another path: %+v %v", got, err)
 		}
-		got, err := change(webhooks.EndpointChange{URL: &elsewhere, Token: &token, Events: &all})
+		got, err := change(webhooks.EndpointSettings{URL: &elsewhere, Token: &token, Events: &all})
 		if err != nil || got.Token != token || got.Events != 0 || got.Secret != e.Secret || got.Name != "ci" {
 			t.Errorf("%+v %v", got, err)
 		}
-		if got, err = change(webhooks.EndpointChange{Token: &none}); err != nil || got.Token != "" {
+		if got, err = change(webhooks.EndpointSettings{Token: &none}); err != nil || got.Token != "" {
 			t.Errorf("without a token: %+v %v", got, err)
 		}
-		if _, err := change(webhooks.EndpointChange{URL: &sibling}); err != nil {
+		if _, err := change(webhooks.EndpointSettings{URL: &sibling}); err != nil {
 			t.Errorf("there is no token to send elsewhere: %v", err)
 		}
 		until := s.DB.Now().Add(time.Hour)
@@ -286,7 +286,7 @@ func TestNamedEndpointRoles(t *testing.T) {
 			_, got, one := s.Webhooks.Endpoint(ctx, people.Reach{User: by.User}, e.ID)
 			anywhere := people.Actor{Reach: people.Reach{User: by.User}}
 			_, change := s.Webhooks.SwitchEndpoint(ctx, anywhere, e.ID, webhooks.EndpointPause)
-			_, add := s.Webhooks.AddEndpoint(ctx, people.Actor{Reach: by}, webhooks.EndpointConfig{Name: "x"})
+			_, add := s.Webhooks.AddEndpoint(ctx, people.Actor{Reach: by}, webhooks.EndpointSettings{Name: new("x")})
 			want, refused := 1, pleat.CodeForbidden
 			if role == pleat.NoRole {
 				want, refused = 0, pleat.CodeNotFound

@@ -193,9 +193,9 @@ func TestCountSealed(t *testing.T) {
 			_, err := s.Webhooks.PutEndpoint(
 				ctx,
 				people.Actor{Reach: storetest.User(t, s, token)},
-				webhooks.EndpointConfig{
-					URL:    "https://example.org/",
-					Token:  token,
+				webhooks.EndpointSettings{
+					URL:    new("https://example.org/"),
+					Token:  new(token),
 					Secret: "new.2",
 				},
 			)

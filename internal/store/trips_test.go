@@ -86,9 +86,9 @@ func TestRoundTrips(t *testing.T) {
 		}},
 		{"configure the webhook", 7, func() error {
 			enabled := true
-			_, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointConfig{
-				URL:              "https://receiver.example.org",
-				Token:            "sealed",
+			_, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointSettings{
+				URL:              new("https://receiver.example.org"),
+				Token:            new("sealed"),
 				EnabledByDefault: &enabled,
 			})
 			return err

@@ -205,8 +205,8 @@ func TestJobWebhooks(t *testing.T) {
 		}
 		w.Ring = ring
 		w.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, nil)
-		e, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: w.ann}, webhooks.EndpointConfig{
-			URL: "https://hooks.example.org", Token: "token", Secret: "secret",
+		e, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: w.ann}, webhooks.EndpointSettings{
+			URL: new("https://hooks.example.org"), Token: new("token"), Secret: "secret",
 		})
 		if err != nil {
 			t.Fatal(err)

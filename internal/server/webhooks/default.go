@@ -35,7 +35,7 @@ func (h *Handlers) webhookConfig(ctx context.Context, c *route.Call) (api.Webhoo
 func (h *Handlers) putWebhookConfig(
 	ctx context.Context, c *route.Call, in *api.PutWebhookConfig,
 ) (api.WebhookConfig, error) {
-	config, secret, err := h.endpointConfig(ctx, c.In.Project, &api.ChangeEndpoint{
+	set, secret, err := h.newEndpoint(ctx, c.In.Project, &api.ChangeEndpoint{
 		TargetURL:  &in.TargetURL,
 		TokenValue: &in.TokenValue,
 		Format:     &in.Format,
@@ -43,12 +43,12 @@ func (h *Handlers) putWebhookConfig(
 	if err != nil {
 		return api.WebhookConfig{}, err
 	}
-	config.EnabledByDefault = in.EnabledByDefault
-	e, err := h.Webhooks.PutEndpoint(ctx, c.Actor().In(c.In.Project), config)
+	set.EnabledByDefault = in.EnabledByDefault
+	e, err := h.Webhooks.PutEndpoint(ctx, c.Actor().In(c.In.Project), set)
 	if err != nil {
 		return api.WebhookConfig{}, err
 	}
-	if e.Secret != config.Secret { // an earlier request created it
+	if e.Secret != set.Secret { // an earlier request created it
 		secret = ""
 	}
 	return h.configOut(&e, secret)

@@ -121,8 +121,8 @@ func redeliveryFilter(in *api.Redeliver) (f webhooks.DeliveryFilter, err error) 
 	}
 	switch {
 	case *in == (api.Redeliver{}):
-		return f, pleat.Invalidf("the request selects no deliveries; set at least one of status, since, source_id and " +
-			"endpoint_id").At("status")
+		return f, pleat.Invalidf("the request selects no deliveries; set at least one of status, since, source_id " +
+			"and endpoint_id").At("status")
 	case in.SourceID != "" && !pleat.IsUUID(in.SourceID):
 		return f, pleat.InvalidField("source_id", " is %q; it must be a UUID", pleat.Clip(in.SourceID))
 	case in.Endpoint != "" && !pleat.IsUUID(in.Endpoint):
@@ -139,7 +139,7 @@ func redeliveryFilter(in *api.Redeliver) (f webhooks.DeliveryFilter, err error) 
 // headerIngest is the header that carries the operator's secret.
 const headerIngest = "X-Webhook-Ingest-Secret"
 
-// ingests is the endpoint of POST /v1/webhooks/events/ingest, for the operator's own systems. It checks the secret
+// ingests is the endpoint of POST /v1/webhooks/events/ingest, for the operator's other systems. It checks the secret
 // before it reads the body, and refuses every request while the configuration has no secret.
 func (h *Handlers) ingests() route.Endpoint {
 	return route.JSONBody(route.Small, h.ingest).Before(func(_ context.Context, c *route.Call) error {
@@ -175,12 +175,13 @@ func ingestedEvent(in *api.IngestEvent) (pleat.Event, error) {
 	case kind != pleat.SourceFold && kind != pleat.SourceWorkflow:
 		return e, pleat.InvalidField("source_kind", " is %q; it may be fold_job or workflow", pleat.Clip(in.SourceKind))
 	case e.Name != pleat.OnComplete && e.Name != pleat.OnFailed:
-		return e, pleat.InvalidField("event_name", " is %q; it may be on_complete or on_failed", pleat.Clip(in.EventName))
+		return e, pleat.InvalidField("event_name", " is %q; it may be on_complete or on_failed",
+			pleat.Clip(in.EventName))
 	case !e.Status.Terminal():
 		return e, pleat.InvalidField("status", " is %q; it may be COMPLETED, FAILED or STOPPED", pleat.Clip(in.Status))
 	case pleat.EventFor(e.Status) != e.Name:
-		return e, pleat.InvalidField("event_name", " is %s and status is %s; the event of a run that is %s is %s", e.Name,
-			e.Status, e.Status, pleat.EventFor(e.Status))
+		return e, pleat.InvalidField("event_name", " is %s and status is %s; the event of a run that is %s is %s",
+			e.Name, e.Status, e.Status, pleat.EventFor(e.Status))
 	case !pleat.IsUUID(in.SourceID):
 		return e, pleat.InvalidField("source_id", " is %q; it must be the id of a job or workflow",
 			pleat.Clip(in.SourceID))

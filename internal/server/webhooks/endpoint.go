@@ -69,8 +69,8 @@ func (a actions[Out]) rotateSecret(ctx context.Context, c *route.Call, in *api.R
 	return a.show(&e, secret)
 }
 
-// test queues a test event for an endpoint and answers with its delivery, whose attempts show the outcome. 404: there is
-// no such endpoint; 409: it is not active.
+// test queues a test event for an endpoint and returns its delivery, whose attempts show the outcome. 404: there is no
+// such endpoint; 409: it is not active.
 func (a actions[Out]) test(ctx context.Context, c *route.Call) (api.Delivery, error) {
 	by, id, err := a.endpoint(c)
 	if err != nil {
@@ -193,41 +193,24 @@ func mask(token string) string {
 	return dots + token[len(token)-4:]
 }
 
-// endpointConfig reads the settings of a new endpoint of a project, or of the default one, and adds a signing secret,
-// which it also returns as the user gets it. 400: a field is wrong.
-func (h *Handlers) endpointConfig(
+// newEndpoint reads the settings of a new endpoint of a project, or of the default one, and adds a signing secret. It
+// also returns the secret as the user gets it. 400: a field is wrong.
+func (h *Handlers) newEndpoint(
 	ctx context.Context, owner pleat.ProjectID, in *api.ChangeEndpoint,
-) (config webhooks.EndpointConfig, secret string, err error) {
+) (set webhooks.EndpointSettings, secret string, err error) {
 	if *in.TargetURL == "" {
-		return config, "", pleat.InvalidField("target_url", " is required; it must be an https URL")
-	}
-	change, err := h.endpointChange(ctx, owner, in)
-	if err != nil {
-		return config, "", err
+		return set, "", pleat.InvalidField("target_url", " is required; it must be an https URL")
 	}
 	key := webhook.NewKey()
-	return webhooks.EndpointConfig{
-		Name:   valueOf(change.Name),
-		URL:    valueOf(change.URL),
-		Token:  valueOf(change.Token),
-		Secret: h.sealKey(owner, key),
-		Format: valueOf(change.Format),
-		Events: valueOf(change.Events),
-	}, key.Text(), nil
+	set, err = h.settings(ctx, owner, in)
+	set.Secret = h.sealKey(owner, key)
+	return set, key.Text(), err
 }
 
-// valueOf returns what a pointer points to; the zero value for nil.
-func valueOf[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
-// endpointChange reads a change of an endpoint of a project. 400: a field is wrong.
-func (h *Handlers) endpointChange(
+// settings reads the settings of an endpoint of a project. 400: a field is wrong.
+func (h *Handlers) settings(
 	ctx context.Context, owner pleat.ProjectID, in *api.ChangeEndpoint,
-) (out webhooks.EndpointChange, err error) {
+) (out webhooks.EndpointSettings, err error) {
 	if out.Name = in.Name; in.Name != nil {
 		if err := pleat.CheckEndpointName("name", *in.Name); err != nil {
 			return out, err

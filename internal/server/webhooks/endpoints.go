@@ -73,7 +73,7 @@ func (h *Handlers) defaultOut(role pleat.Role, e *webhooks.Endpoint) *api.Defaul
 func (h *Handlers) createWebhookEndpoint(
 	ctx context.Context, c *route.Call, in *api.CreateEndpoint,
 ) (api.WebhookEndpoint, error) {
-	config, secret, err := h.endpointConfig(ctx, c.In.Project, &api.ChangeEndpoint{
+	set, secret, err := h.newEndpoint(ctx, c.In.Project, &api.ChangeEndpoint{
 		Name:       &in.Name,
 		TargetURL:  &in.TargetURL,
 		TokenValue: &in.TokenValue,
@@ -83,7 +83,7 @@ func (h *Handlers) createWebhookEndpoint(
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
-	e, err := h.Webhooks.AddEndpoint(ctx, c.Actor().In(c.In.Project), config)
+	e, err := h.Webhooks.AddEndpoint(ctx, c.Actor().In(c.In.Project), set)
 	if err != nil {
 		return api.WebhookEndpoint{}, err
 	}
@@ -124,11 +124,11 @@ func (h *Handlers) changeWebhookEndpoint(
 	if err != nil {
 		return none, err
 	}
-	change, err := h.endpointChange(ctx, before.Owner, in)
+	set, err := h.settings(ctx, before.Owner, in)
 	if err != nil {
 		return none, err
 	}
-	e, err := h.Webhooks.ChangeEndpoint(ctx, by, id, change)
+	e, err := h.Webhooks.ChangeEndpoint(ctx, by, id, set)
 	if err != nil {
 		return none, err
 	}

@@ -230,7 +230,7 @@ func eraseTests(t *db.Tx, project pleat.ProjectID) error {
 	t.Send(`
 		DELETE FROM task WHERE delivery_id IN (
 			SELECT id FROM delivery WHERE project_id = $1 AND source_id = '')`, project)
-	return webhooks.Forget(t, ids)
+	return webhooks.DeleteDeliveries(t, ids)
 }
 
 // eraseName replaces the name of a user, and deletes what the user and others wrote about the person: labels of keys

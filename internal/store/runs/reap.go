@@ -158,7 +158,7 @@ func (s *Store) onLeaseExpired(t *db.Tx, l HeldLease, r *Reaped) error {
 	}
 	switch l.kind {
 	case pleat.TaskDeliver:
-		err = webhooks.CountLost(t, l.delivery)
+		err = webhooks.CountLostAttempt(t, l.delivery)
 	case pleat.TaskMail:
 		err = mails.CountLost(t, l.Task)
 	}
@@ -192,9 +192,9 @@ func (s *Store) endSubject(t *db.Tx, l HeldLease, state pleat.State, why *pleat.
 	case pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD, pleat.TaskDesign, pleat.TaskAlign, pleat.TaskCompare:
 		return s.end(t, l.run, runEnd{state: state, failure: why})
 	case pleat.TaskFollow:
-		return webhooks.Fail(t, l.delivery, why.String())
+		return webhooks.FailDelivery(t, l.delivery, why.String())
 	case pleat.TaskDeliver:
-		return webhooks.Fail(t, l.delivery, diedSending)
+		return webhooks.FailDelivery(t, l.delivery, diedSending)
 	case pleat.TaskMail:
 		return mails.Fail(t, l.Task, diedSending)
 	}

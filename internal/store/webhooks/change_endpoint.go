@@ -18,25 +18,26 @@ const MaxEndpoints = 10
 // maxDeletedEndpoints bounds the deleted endpoints of a project whose rows are kept for their deliveries.
 const maxDeletedEndpoints = 100
 
-// EndpointConfig is a new endpoint, or the default one as a manager configures it again. Token and Secret are sealed
-// already.
-type EndpointConfig struct {
-	Name   string // empty: the default one
-	URL    string
-	Token  string // empty: none, or the stored one of the default endpoint stays
-	Secret string // the default endpoint keeps a stored one
-	Format string
-	Events pleat.EventSet // that a named one gets
-	// EnabledByDefault sets whether runs without webhook settings use the default endpoint; nil: as it was, at first
-	// false.
-	EnabledByDefault *bool
+// EndpointSettings are what a manager sets of an endpoint. Fields that are nil stay, and are empty for a new endpoint.
+// Token and Secret are sealed already.
+type EndpointSettings struct {
+	Name             *string
+	URL              *string
+	Token            *string // empty: none
+	Format           *string
+	Events           *pleat.EventSet // of a named endpoint
+	EnabledByDefault *bool           // of the default endpoint
+	Secret           string          // for an endpoint that has none
 }
 
 // PutEndpoint stores the default endpoint of by.Project, makes it active, resets its circuit breaker and records it; a
 // paused one stays paused. A first call must bring a token and a secret. A later one keeps the secret, which
 // RotateSecret changes, and keeps the token if it brings none and its URL has the same origin. Deliveries that wait are
-// sent to the new URL with the token that is stored with it. CodeInvalid: the token is missing.
-func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, c EndpointConfig) (Endpoint, error) {
+// sent to the new URL with the token that is stored with it. URL must be set. CodeInvalid: the token is missing.
+func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, set EndpointSettings) (Endpoint, error) {
+	if set.Token != nil && *set.Token == "" {
+		set.Token = nil
+	}
 	var e Endpoint
 	err := s.db.Write(ctx, "put endpoint", func(t *db.Tx) error {
 		before, by, err := lockEndpoint(t, by, Default)
@@ -44,36 +45,25 @@ func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, c EndpointConf
 			return err
 		}
 		switch {
-		case c.Token == "" && before.Token == "":
+		case set.Token == nil && before.Token == "":
 			return pleat.InvalidField("token_value",
 				" is required the first time; deliveries carry it in X-Webhook-Token")
-		case c.Token == "" && before.sendsTokenElsewhere(c.URL):
+		case set.Token == nil && before.sendsTokenElsewhere(set.URL):
 			return errTokenRequired("deliveries carry it in X-Webhook-Token")
 		}
-		id := before.ID
-		if id == "" {
-			id = insertEndpoint(t, by.Project, &c)
-		} else {
-			updateSettings(t, &before, c.asChange())
+		if before.ID == "" {
+			before = insertEndpoint(t, by.Project, "")
 		}
-		e, err = s.recordEndpoint(t, by, people.AuditWebhookSet, id, "")
+		updateSettings(t, &before, &set)
+		e, err = s.recordEndpoint(t, by, people.AuditWebhookSet, before.ID, "")
 		return err
 	})
 	return e, err
 }
 
-// asChange returns what a configuration changes of the default endpoint.
-func (c *EndpointConfig) asChange() EndpointChange {
-	change := EndpointChange{URL: &c.URL, Format: &c.Format, EnabledByDefault: c.EnabledByDefault, secret: c.Secret}
-	if c.Token != "" {
-		change.Token = &c.Token
-	}
-	return change
-}
-
-// AddEndpoint adds a named endpoint to by.Project and records it. CodeConflict: the project has one of that name, or
-// MaxEndpoints of them.
-func (s *Store) AddEndpoint(ctx context.Context, by people.Actor, c EndpointConfig) (Endpoint, error) {
+// AddEndpoint adds a named endpoint, whose Name is set, to by.Project and records it. CodeConflict: the project has one
+// of that name, or MaxEndpoints of them.
+func (s *Store) AddEndpoint(ctx context.Context, by people.Actor, set EndpointSettings) (Endpoint, error) {
 	var e Endpoint
 	err := s.db.Write(ctx, "add endpoint", func(t *db.Tx) error {
 		if err := lockProject(t, by.Reach); err != nil {
@@ -82,27 +72,28 @@ func (s *Store) AddEndpoint(ctx context.Context, by people.Actor, c EndpointConf
 		if err := checkEndpointCount(t, by.Project); err != nil {
 			return err
 		}
-		if err := checkNameIsFree(t, by.Project, "", c.Name); err != nil {
+		if err := checkNameIsFree(t, by.Project, "", *set.Name); err != nil {
 			return err
 		}
+		added := insertEndpoint(t, by.Project, *set.Name)
+		updateSettings(t, &added, &set)
 		var err error
-		e, err = s.recordEndpoint(t, by, people.AuditWebhookAdded, insertEndpoint(t, by.Project, &c), "")
+		e, err = s.recordEndpoint(t, by, people.AuditWebhookAdded, added.ID, "")
 		return err
 	})
 	return e, err
 }
 
-// insertEndpoint adds an endpoint to a locked project.
-func insertEndpoint(t *db.Tx, project pleat.ProjectID, c *EndpointConfig) pleat.EndpointID {
-	id := pleat.EndpointID(db.NewID())
-	enabled := c.EnabledByDefault != nil && *c.EnabledByDefault
+// insertEndpoint adds an active endpoint without settings to a locked project.
+func insertEndpoint(t *db.Tx, project pleat.ProjectID, name string) Endpoint {
+	e := Endpoint{ID: pleat.EndpointID(db.NewID()), Owner: project, Name: name}
 	t.Send(`
 		INSERT INTO endpoint (
 			id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
 			enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at, name, events)
-		VALUES ($1, $2, '', $3, $4, $5, '', 0, $6, 1, 0, $7, '', '', 0, $8, $8, $8, $9, $10)`,
-		id, project, c.URL, c.Token, c.Secret, c.Format, db.BoolToInt(enabled), t.Now, c.Name, int64(c.Events))
-	return id
+		VALUES ($1, $2, '', '', '', '', '', 0, '', 1, 0, 0, '', '', 0, $3, $3, $3, $4, 0)`,
+		e.ID, project, t.Now, name)
+	return e
 }
 
 // checkEndpointCount refuses one more named endpoint for a locked project that has as many as it may.
@@ -142,8 +133,8 @@ func checkNameIsFree(t *db.Tx, project pleat.ProjectID, id pleat.EndpointID, nam
 
 // sendsTokenElsewhere reports whether another URL has another origin than the one that the stored token was meant for.
 // A manager who changes the address must not be able to have the token sent there.
-func (e *Endpoint) sendsTokenElsewhere(url string) bool {
-	return e.Token != "" && pleat.Origin(url) != pleat.Origin(e.URL)
+func (e *Endpoint) sendsTokenElsewhere(url *string) bool {
+	return e.Token != "" && url != nil && pleat.Origin(*url) != pleat.Origin(e.URL)
 }
 
 // errTokenRequired refuses a URL to which the stored token must not be sent.
@@ -152,71 +143,59 @@ func errTokenRequired(why string) error {
 		" is required again, because target_url has another scheme, host or port than before; %s", why)
 }
 
-// EndpointChange is a change of an endpoint's settings. Fields that are nil stay. A token is sealed already.
-type EndpointChange struct {
-	Name             *string
-	URL              *string
-	Token            *string // empty: none from now on
-	Format           *string
-	Events           *pleat.EventSet
-	EnabledByDefault *bool
-
-	secret string // for an endpoint without one
-}
-
 // ChangeEndpoint changes the settings of a named endpoint and records it. A new URL or token makes it active and resets
 // its circuit breaker, as PutEndpoint does; deliveries that wait are sent to the new URL. CodeInvalid: the URL has
 // another origin, for which the stored token was not meant. CodeConflict: another one has the name.
 func (s *Store) ChangeEndpoint(
-	ctx context.Context, by people.Actor, id pleat.EndpointID, c EndpointChange,
+	ctx context.Context, by people.Actor, id pleat.EndpointID, set EndpointSettings,
 ) (Endpoint, error) {
 	return s.changeEndpoint(ctx, "change endpoint", by, id, people.AuditWebhookChanged,
 		func(t *db.Tx, before *Endpoint) (string, error) {
-			if c.Name != nil {
-				if err := checkNameIsFree(t, before.Owner, id, *c.Name); err != nil {
+			if set.Name != nil {
+				if err := checkNameIsFree(t, before.Owner, id, *set.Name); err != nil {
 					return "", err
 				}
 			}
-			if c.URL != nil && c.Token == nil && before.sendsTokenElsewhere(*c.URL) {
+			if set.Token == nil && before.sendsTokenElsewhere(set.URL) {
 				return "", errTokenRequired("give the token, or an empty one to send none")
 			}
-			return ": " + strings.Join(updateSettings(t, before, c), ", "), nil
+			return ": " + strings.Join(updateSettings(t, before, &set), ", "), nil
 		})
 }
 
-// updateSettings stores a change of a locked endpoint, and returns the fields of requests that it is made of.
-func updateSettings(t *db.Tx, e *Endpoint, c EndpointChange) (fields []string) {
-	set, args := "updated_at = $2", []any{e.ID, t.Now}
+// updateSettings stores the settings of a locked endpoint, and returns the fields of requests that they come from.
+func updateSettings(t *db.Tx, e *Endpoint, set *EndpointSettings) (fields []string) {
+	columns, args := "updated_at = $2", []any{e.ID, t.Now}
 	change := func(column, field string, value any) {
 		args = append(args, value)
-		set += ", " + column + " = " + db.Params(len(args), 1)
+		columns += ", " + column + " = " + db.Params(len(args), 1)
 		fields = append(fields, field)
 	}
-	if c.Name != nil {
-		change("name", "name", *c.Name)
+	if set.Name != nil {
+		change("name", "name", *set.Name)
 	}
-	if c.URL != nil {
-		change("url", "target_url", *c.URL)
+	if set.URL != nil {
+		change("url", "target_url", *set.URL)
 	}
-	if c.Token != nil {
-		change("token", "token", *c.Token)
+	if set.Token != nil {
+		change("token", "token", *set.Token)
 	}
-	if c.Format != nil {
-		change("format", "format", *c.Format)
+	if set.Format != nil {
+		change("format", "format", *set.Format)
 	}
-	if c.Events != nil {
-		change("events", "events", int64(*c.Events))
+	if set.Events != nil {
+		change("events", "events", int64(*set.Events))
 	}
-	if c.EnabledByDefault != nil {
-		change("enabled_by_default", "enabled_by_default", db.BoolToInt(*c.EnabledByDefault))
+	if set.EnabledByDefault != nil {
+		change("enabled_by_default", "enabled_by_default", db.BoolToInt(*set.EnabledByDefault))
 	}
-	if e.Secret == "" && c.secret != "" {
-		change("secret", "secret", c.secret)
+	if e.Secret == "" && set.Secret != "" {
+		change("secret", "secret", set.Secret)
 	}
-	if c.URL != nil || c.Token != nil {
-		set += ", " + activated
+	if set.URL != nil || set.Token != nil {
+		columns += ", " + activated
 	}
-	t.Send("UPDATE endpoint SET "+set+" WHERE id = $1", args...)
+	t.Send("UPDATE endpoint SET "+columns+" WHERE id = $1", args...)
 	return fields
 }
 
@@ -276,7 +255,7 @@ func (s *Store) RotateSecret(
 }
 
 // changeEndpoint locks an endpoint for an actor who manages its project, changes it and records that. Change returns
-// what the audit log says of a named one in addition to its name.
+// the detail for recordEndpoint.
 func (s *Store) changeEndpoint(
 	ctx context.Context, verb string, by people.Actor, id pleat.EndpointID, action people.AuditAction,
 	change func(t *db.Tx, before *Endpoint) (detail string, err error),
@@ -297,8 +276,8 @@ func (s *Store) changeEndpoint(
 	return e, err
 }
 
-// recordEndpoint reads an endpoint after a change, records the change, and wakes those who deliver. Detail is what has
-// changed of a named one.
+// recordEndpoint reads an endpoint after a change, records the change, and wakes the delivery workers. For a named one
+// the audit log has its name, followed by detail.
 func (s *Store) recordEndpoint(
 	t *db.Tx, by people.Actor, action people.AuditAction, id pleat.EndpointID, detail string,
 ) (Endpoint, error) {

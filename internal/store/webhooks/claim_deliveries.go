@@ -27,7 +27,7 @@ type DeliveryLimits struct {
 	// Window is how many deliveries may be in flight to an endpoint without a Health that Windows does not name; 0:
 	// Decide decides about each.
 	Window int
-	// Windows has the other windows of endpoints without a Health, at most MaxWindows. A claim ignores further ones.
+	// Windows has the other windows of endpoints without a Health, at most MaxWindows. A claim ignores the rest.
 	Windows map[pleat.EndpointID]int
 	// Owner is how many deliveries may be in flight to all endpoints of an owner. For an endpoint with a larger window
 	// that window is the bound.
@@ -68,13 +68,13 @@ const MaxWindows = 256
 
 // ClaimDeliveries leases up to n deliveries to a worker. It visits the endpoints in turn, starting behind a cursor, so
 // that none waits for another's queue, and records each attempt before anything is sent. After an error the list has
-// what was claimed before it, and the cursor is the one given.
+// what was claimed before it, and the cursor has not moved.
 //
 // One transaction claims for the endpoints without a Health, which are nearly all. A second one follows if there are
-// others: it stores what Decide says about them and claims for those whose Health has not changed meanwhile, so that
+// others: it stores what Decide says about them and claims for those whose Health has not changed since, so that
 // all nodes see one breaker. Claims take turns, on PostgreSQL by a lock, so that no two fill the same window.
 //
-// A claim may be lost in a crash of the machine; the delivery is then made again, under the same webhook-id.
+// A claim may be lost in a crash of the machine; the delivery is then sent again, under the same webhook-id.
 func (s *Store) ClaimDeliveries(
 	ctx context.Context, worker pleat.WorkerID, cursor string, n int, limits DeliveryLimits,
 ) (DeliveryClaims, error) {
@@ -135,8 +135,7 @@ func newDeliveryClaim(worker pleat.WorkerID, cursor string, n int, limits *Deliv
 	return c
 }
 
-// decide returns the claim for the endpoints about which this one could not decide; nil: there is nothing to do for
-// them.
+// decide returns the claim for the endpoints that this one left undecided; nil: there is nothing to do for them.
 func (c *deliveryClaim) decide() *deliveryClaim {
 	d := &deliveryClaim{
 		worker:  c.worker,
@@ -248,8 +247,8 @@ func (c *deliveryClaim) scanPlanned(scan func(...any) error) error {
 	d := ClaimedDelivery{Claimed: c.at}
 	var k tasks.Row
 	var r deliveryRow
-	own, more := append(e.into(), &claimed), append(k.Into(&d.Task), r.into(&d)...)
-	if err := scan(append(own, make([]any, len(more))...)...); err != nil {
+	planned, delivery := append(e.into(), &claimed), append(k.Into(&d.Task), r.into(&d)...)
+	if err := scan(append(planned, make([]any, len(delivery))...)...); err != nil {
 		return err // nil skips a column, which is NULL if nothing was claimed
 	}
 	if e.ID != c.last {
@@ -259,7 +258,7 @@ func (c *deliveryClaim) scanPlanned(scan func(...any) error) error {
 	if !claimed {
 		return nil
 	}
-	if err := scan(append(make([]any, len(own)), more...)...); err != nil {
+	if err := scan(append(make([]any, len(planned)), delivery...)...); err != nil {
 		return err
 	}
 	k.Fill(&d.Task)

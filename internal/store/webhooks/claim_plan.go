@@ -6,9 +6,9 @@ import (
 	"pleat/internal/store/db"
 )
 
-// planSQL returns the common table expressions of the plan of a claim. Of these, waiting are the endpoints for which
-// deliveries wait, and plan says how many to claim for those of them that may receive some. An endpoint about which is
-// to be decided keeps one place, which the next transaction of the claim may use.
+// planSQL returns the common table expressions of the plan of a claim. The last two matter to the caller: waiting has
+// the endpoints for which deliveries wait, and plan says how many to claim for those of them that may receive some. An
+// undecided endpoint keeps one place, which the next transaction of the claim may use.
 func planSQL(t *db.Tx, c *deliveryClaim) (sql string, args []any) {
 	args = []any{t.Now, c.limits.Window, c.limits.Owner, c.n}
 	from := len(args) + 1
@@ -17,18 +17,18 @@ func planSQL(t *db.Tx, c *deliveryClaim) (sql string, args []any) {
 	}
 	rows := db.Padded(max(1, len(c.limit)))
 	args = append(args, slices.Repeat([]any{"", "", 0, 0}, rows-len(c.limit))...)
-	waiting := "waiting (id) AS (SELECT id FROM asked WHERE id <> '')"
+	waiting := "waiting (id) AS (SELECT id FROM limits WHERE id <> '')"
 	if !c.decided {
 		waiting = waitingSQL(len(args) + 1)
 		args = append(args, c.after, c.most)
 	}
-	const may = "e.id = w.id AND e.active = 1 AND e.paused = 0 AND e.resume_at <= CAST($1 AS bigint)"
-	endpoint := "JOIN endpoint e ON " + may
+	const receives = "e.id = w.id AND e.active = 1 AND e.paused = 0 AND e.resume_at <= CAST($1 AS bigint)"
+	endpoint := "JOIN endpoint e ON " + receives
 	if t.Postgres() { // which may keep a plan that reads all endpoints, see decision 020
-		endpoint = "CROSS JOIN LATERAL (SELECT * FROM endpoint e WHERE " + may + " LIMIT 1) AS e"
+		endpoint = "CROSS JOIN LATERAL (SELECT * FROM endpoint e WHERE " + receives + " LIMIT 1) AS e"
 	}
 	return `
-		asked (id, health, size, most) AS (` + db.Values(from, rows, "text", "text", "bigint", "bigint") + `),
+		limits (id, health, size, most) AS (` + db.Values(from, rows, "text", "text", "bigint", "bigint") + `),
 		` + waiting + `,
 		running (id, owner, n) AS (
 			SELECT tenant, max(project_id), count(*) FROM task
@@ -42,7 +42,7 @@ func planSQL(t *db.Tx, c *deliveryClaim) (sql string, args []any) {
 				e.health = COALESCE(a.health, '') AND COALESCE(a.size, CAST($2 AS bigint)) > 0 AS known
 			FROM waiting w
 			` + endpoint + `
-			LEFT JOIN asked a ON a.id = e.id
+			LEFT JOIN limits a ON a.id = e.id
 			LEFT JOIN running k ON k.id = e.id
 			LEFT JOIN (SELECT owner, CAST(sum(n) AS bigint) AS n FROM running GROUP BY owner) AS o
 				ON o.owner = e.project_id
@@ -68,17 +68,12 @@ func planSQL(t *db.Tx, c *deliveryClaim) (sql string, args []any) {
 // parameters are the cursor, $n, and how many endpoints to return. It steps from endpoint to endpoint through the
 // index, so that a long queue costs no more than a short one.
 func waitingSQL(n int) string {
+	const next = "SELECT min(k.tenant) FROM task k WHERE k.state = 'queued' AND k.kind = 'deliver' AND k.tenant > "
 	return `
 		step (id, n) AS (
-			SELECT (
-				SELECT min(k.tenant) FROM task k
-				WHERE k.state = 'queued' AND k.kind = 'deliver' AND k.tenant > ` + db.Params(n, 1) + `
-			), 1
+			SELECT (` + next + db.Params(n, 1) + `), 1
 			UNION ALL
-			SELECT (
-				SELECT min(k.tenant) FROM task k
-				WHERE k.state = 'queued' AND k.kind = 'deliver' AND k.tenant > step.id
-			), step.n + 1
+			SELECT (` + next + `step.id), step.n + 1
 			FROM step
 			WHERE step.id IS NOT NULL AND step.n < ` + db.Params(n+1, 1) + `
 		),
@@ -105,7 +100,7 @@ const planColumns = `w.id, p.id IS NOT NULL, COALESCE(p.known, 1 = 0), COALESCE(
 // plannedEndpoint is an endpoint of a plan.
 type plannedEndpoint struct {
 	WaitingEndpoint
-	may      bool // it is active, not paused, and need not rest
+	receives bool // it is active, not paused, and need not rest
 	known    bool // it has no health, or the one that was decided about
 	full     bool // as many are in flight as its window allows
 	ahead    int  // deliveries that are claimed for the endpoints before it
@@ -115,17 +110,17 @@ type plannedEndpoint struct {
 
 // into returns where to scan planColumns.
 func (e *plannedEndpoint) into() []any {
-	return []any{&e.ID, &e.may, &e.known, &e.full, &e.Health, &e.resumeAt, &e.InFlight, &e.ahead, &e.take}
+	return []any{&e.ID, &e.receives, &e.known, &e.full, &e.Health, &e.resumeAt, &e.InFlight, &e.ahead, &e.take}
 }
 
 // visit notes what the plan says about the next endpoint, in the order of their ids.
 func (c *deliveryClaim) visit(e *plannedEndpoint) {
-	if c.stopped = c.stopped || e.may && e.ahead >= c.n; c.stopped {
+	if c.stopped = c.stopped || e.receives && e.ahead >= c.n; c.stopped {
 		return
 	}
 	c.Next = string(e.ID)
 	switch {
-	case !e.may:
+	case !e.receives:
 	case !e.known && !c.decided:
 		e.ResumeAt = db.FromMicros(e.resumeAt)
 		c.undecided = append(c.undecided, e.WaitingEndpoint)

@@ -49,7 +49,7 @@ func endDeliveriesTo(t *db.Tx, id pleat.EndpointID) (int, error) {
 	}
 	for part := range slices.Chunk(ids, db.MaxStatementRows) {
 		n := db.Padded(len(part))
-		// A claim may have taken one meanwhile: its attempt ends it.
+		// A claim may have taken one since: its attempt ends it.
 		t.Send("DELETE FROM task WHERE delivery_id IN ("+db.Params(1, n)+") AND state <> 'running'", db.Pad(part)...)
 		t.Send(`
 			UPDATE delivery AS d

@@ -27,7 +27,7 @@ type Delivery struct {
 	ID           pleat.DeliveryID
 	Event        pleat.EventID
 	Subscription pleat.SubscriptionID
-	// Endpoint and its name are those of a list; a claimed delivery has its endpoint. Empty: a follow-up has none, and
+	// Endpoint and its name are read for lists; a claimed delivery has its endpoint. Empty: a follow-up has none, and
 	// only a named endpoint has a name.
 	Endpoint     pleat.EndpointID
 	EndpointName string
@@ -55,7 +55,7 @@ type DeliveryAttempt struct {
 	Detail    string // the attempt as internal/deliver stored it
 }
 
-// AskSubscriptions reads the subscriptions of the run of a source, and those of a draft, which have no run yet. It adds
+// AskSubscriptions reads the subscriptions of the run of a source, and those of a draft, which has no run yet. It adds
 // one for each named endpoint of a project, whose events SubscriptionsFor chooses; empty: for none. Source, run and
 // project are SQL, with the parameters args.
 func AskSubscriptions(t *db.Tx, source, run, project string, args []any, subs *[]pleat.Subscription) {
@@ -332,8 +332,8 @@ func sendNow(t *db.Tx, where string, args []any, limit int) (int, error) {
 	return n, nil
 }
 
-// sendAgain queues ended deliveries and returns how many it queued. It skips those that another call has queued. Of
-// each, the attempts of the latest keptSends sends stay.
+// sendAgain queues ended deliveries and returns how many it queued. It skips those that another call has queued. The
+// attempts of the latest keptSends sends of each stay.
 func sendAgain(t *db.Tx, owner pleat.ProjectID, list []endedDelivery) (int, error) {
 	n := 0
 	var queued []any
@@ -422,8 +422,8 @@ func (s *Store) Subscriptions(
 }
 
 // Ingest writes an event that an operator's system reports about a job or workflow, once per id, and what it triggers:
-// deliveries to custom endpoints, and follow-ups that the run itself has not started. Without an id each call is an
-// event of its own. If the id came before, it returns the ID of that event and true. CodeInvalid: the source does not
+// deliveries to custom endpoints, and follow-ups that the run itself has not started. Without an id each call is
+// another event. If the id came before, it returns the ID of that event and true. CodeInvalid: the source does not
 // exist.
 func (s *Store) Ingest(ctx context.Context, ingestID string, e pleat.Event) (pleat.EventID, bool, error) {
 	var id pleat.EventID
@@ -463,9 +463,9 @@ func setSource(t *db.Tx, e *pleat.Event) error {
 		pleat.InvalidField("source_id", " %q is no %s of this service", pleat.Clip(e.Source.ID()), e.Source.Kind()))
 }
 
-// PingEndpoint queues a test delivery to an endpoint, under an event of its own that belongs to no run. Of the
-// project's earlier ones Options.Tests are kept. ErrNoEndpoint, ErrNoNamedEndpoint: there is none. CodeConflict: it is
-// not active, or Options.Tests test deliveries wait.
+// PingEndpoint queues a test delivery to an endpoint, under an event that belongs to no run. The project keeps its
+// latest Options.Tests test deliveries. ErrNoEndpoint, ErrNoNamedEndpoint: there is none. CodeConflict: it is not
+// active, or Options.Tests test deliveries wait.
 func (s *Store) PingEndpoint(ctx context.Context, by people.Actor, id pleat.EndpointID) (pleat.DeliveryID, error) {
 	var delivery pleat.DeliveryID
 	err := s.db.Write(ctx, "ping", func(t *db.Tx) error {
@@ -498,8 +498,8 @@ func (s *Store) PingEndpoint(ctx context.Context, by people.Actor, id pleat.Endp
 	return delivery, err
 }
 
-// boundTests makes room for one more test delivery of a locked project: it deletes the oldest that have ended. CodeConflict:
-// Options.Tests wait.
+// boundTests makes room for one more test delivery of a locked project: it deletes the oldest that have ended.
+// CodeConflict: Options.Tests wait.
 func (s *Store) boundTests(t *db.Tx, owner pleat.ProjectID) error {
 	most, n := s.tests, 0
 	var ended []any // the oldest first
@@ -522,7 +522,7 @@ func (s *Store) boundTests(t *db.Tx, owner pleat.ProjectID) error {
 		return pleat.Errorf(pleat.CodeConflict, "%d test deliveries wait to be sent, the maximum; send another when "+
 			"some have ended", n-len(ended))
 	}
-	return Forget(t, ended[:min(n-most+1, len(ended))])
+	return DeleteDeliveries(t, ended[:min(n-most+1, len(ended))])
 }
 
 // InsertEvent writes an event, unless an ingested one came before with the same id.

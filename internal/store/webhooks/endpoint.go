@@ -9,21 +9,22 @@ import (
 	"pleat/internal/store/people"
 )
 
-// Endpoint receives a project's deliveries: its default one, a named one, or one that a single run brought. It receives
-// deliveries while it is active and not paused, and once ResumeAt has passed; until then they wait. Token and secrets
-// are sealed by package seal for their columns: this package cannot read them.
+// Endpoint receives a project's deliveries: its default one, a named one, or one from the settings of a single run. It
+// receives deliveries while it is active and not paused, and once ResumeAt has passed; until then they wait. A named
+// one gets the events of its set, whatever the settings of the run say. Package seal has sealed Token and the secrets
+// for their columns: this package cannot read them.
 type Endpoint struct {
 	ID               pleat.EndpointID
 	Owner            pleat.ProjectID
-	Name             string         // of a named one; empty: it is another one
+	Name             string         // of a named one; empty for the others
 	Events           pleat.EventSet // that a named one gets
-	SingleRun        bool           // one run brought it for its own events
+	SingleRun        bool           // it is from the settings of one run, for its events
 	URL              string
 	Token            string // sealed for the column «token»
 	Secret           string // sealed for the column «secret»; empty: none
-	OldSecret        string // sealed for the column «secret»; signs besides Secret until OldSecretUntil
+	OldSecret        string // sealed for the column «secret»; signs in addition to Secret until OldSecretUntil
 	OldSecretUntil   time.Time
-	Format           string // of the bodies; empty: the service's own
+	Format           string // of the bodies; empty: plain
 	Active           bool
 	Paused           bool      // its owner lets deliveries wait
 	EnabledByDefault bool      // runs without webhook settings use it
@@ -48,8 +49,7 @@ const endpointColumns = `e.id, e.project_id, e.run_source, e.url, e.token, e.sec
 
 // endpointRow holds the columns of an endpoint whose types differ from those of Endpoint; see runs.jobRow.
 type endpointRow struct {
-	// the id of the job or workflow that brought it; empty: none did
-	source                                                              string
+	source                                                              string // run_source; empty: no single run
 	until, active, paused, byDefault, resume, rotated, created, updated int64
 }
 
@@ -103,8 +103,8 @@ func (s *Store) NamedEndpoints(ctx context.Context, by people.Reach) ([]Endpoint
 // Default stands for the default endpoint of the project of the caller's reach. The others have ids.
 const Default pleat.EndpointID = ""
 
-// ErrNoEndpoint refuses a call on the default endpoint of a project that has none, and ErrNoNamedEndpoint one on a named
-// endpoint that does not exist or is out of reach.
+// ErrNoEndpoint refuses a call on the default endpoint of a project that has none, and ErrNoNamedEndpoint a call on a
+// named endpoint that does not exist or is out of reach.
 var (
 	ErrNoEndpoint = pleat.Errorf(pleat.CodeNotFound,
 		"No webhook is configured; PUT /v1/webhooks/custom-http-config does that")
@@ -130,7 +130,8 @@ func endpointFor(
 		key, is, notFound = by.Project, "e.project_id = $1 AND "+isDefault, ErrNoEndpoint
 	}
 	var role pleat.Role
-	q := "SELECT " + endpointColumns + ", " + people.RoleSQL("e.project_id", "$2", "$3") + " FROM endpoint e WHERE " + is
+	q := "SELECT " + endpointColumns + ", " + people.RoleSQL("e.project_id", "$2", "$3") +
+		" FROM endpoint e WHERE " + is
 	e, err := scanEndpoint(func(dst ...any) error {
 		return readRow(q, []any{key, by.User, by.Project}, append(dst, &role)...)
 	})

@@ -26,28 +26,18 @@ type DeliveryOutcome struct {
 	Aborted bool
 }
 
-// end returns the states that the delivery and its task move to. The task has ended unless the delivery is pending.
-func (d *DeliveryOutcome) end() (pleat.DeliveryStatus, pleat.TaskState) {
+// end returns the states that the delivery and its task move to, and the outcome of the attempt. The task has ended
+// unless the delivery is pending. An attempt that will be repeated has failed.
+func (d *DeliveryOutcome) end() (status pleat.DeliveryStatus, task pleat.TaskState, outcome string) {
 	switch {
 	case d.Aborted:
-		return pleat.DeliveryPending, pleat.TaskQueued
+		return pleat.DeliveryPending, pleat.TaskQueued, tasks.OutcomeReleased
 	case d.OK:
-		return pleat.DeliverySucceeded, ""
+		return pleat.DeliverySucceeded, "", tasks.OutcomeDone
 	case !d.NextAt.IsZero():
-		return pleat.DeliveryPending, pleat.TaskWaiting
+		return pleat.DeliveryPending, pleat.TaskWaiting, tasks.OutcomeFailed
 	}
-	return pleat.DeliveryFailed, ""
-}
-
-// outcome is the name under which the attempt is stored. An attempt that will be repeated has failed.
-func (d *DeliveryOutcome) outcome() string {
-	switch {
-	case d.Aborted:
-		return tasks.OutcomeReleased
-	case d.OK:
-		return tasks.OutcomeDone
-	}
-	return tasks.OutcomeFailed
+	return pleat.DeliveryFailed, "", tasks.OutcomeFailed
 }
 
 // EndpointUpdate is what the outcomes of attempts change about their endpoint.
@@ -58,8 +48,8 @@ type EndpointUpdate struct {
 }
 
 // UpdateEndpoint passes the outcomes of attempts, none of which was aborted, to the circuit breaker of their endpoint,
-// and returns its new state. It runs outside the transaction, and again if the state was no longer the one that it was
-// given; only what it returned last counts.
+// and returns its new state. It runs outside the transaction, and again if the state has changed before it was stored;
+// only what it returned last counts.
 type UpdateEndpoint func(e Endpoint, list []DeliveryOutcome, now time.Time) EndpointUpdate
 
 // FinishDeliveries ends attempts: the tasks, the attempts and the deliveries, with the breakers of their endpoints. It
@@ -86,7 +76,7 @@ func (s *Store) FinishDeliveries(
 		if err != nil {
 			return err
 		}
-		list, read = f.left()
+		list, read = f.leftOut()
 	}
 	return nil
 }
@@ -102,8 +92,8 @@ type deliveryFinish struct {
 	held    map[pleat.TaskID]bool         // the tasks whose leases the worker held
 }
 
-// left returns the outcomes that were left out, and their endpoints as they were.
-func (f *deliveryFinish) left() (list []DeliveryOutcome, read map[pleat.EndpointID]Endpoint) {
+// leftOut returns the outcomes that were left out, and their endpoints as they were.
+func (f *deliveryFinish) leftOut() (list []DeliveryOutcome, read map[pleat.EndpointID]Endpoint) {
 	read = map[pleat.EndpointID]Endpoint{}
 	for _, d := range f.list {
 		id := d.Claimed.Endpoint.ID
@@ -201,7 +191,10 @@ func lockFinished(t *db.Tx, f *deliveryFinish) {
 
 // endDeliveryAttempts writes the ends of attempts with their details.
 func endDeliveryAttempts(t *db.Tx, f *deliveryFinish) {
-	args := f.rows(func(d *DeliveryOutcome) []any { return []any{d.outcome(), d.Detail} })
+	args := f.rows(func(d *DeliveryOutcome) []any {
+		_, _, outcome := d.end()
+		return []any{outcome, d.Detail}
+	})
 	for part := range t.IdempotentRowParts(args, 5) {
 		t.Send(`
 			UPDATE attempt
@@ -218,7 +211,7 @@ func endDeliveries(t *db.Tx, f *deliveryFinish) {
 		if d.Aborted {
 			return nil
 		}
-		status, _ := d.end()
+		status, _, _ := d.end()
 		return []any{string(d.Claimed.Delivery.ID), string(status), db.ToMicros(d.NextAt), d.Status, d.Reason}
 	})
 	for part := range t.IdempotentRowParts(args, 8) {
@@ -236,13 +229,13 @@ func endDeliveries(t *db.Tx, f *deliveryFinish) {
 // endDeliveryTasks deletes the tasks of deliveries that have ended and requeues the others.
 func endDeliveryTasks(t *db.Tx, f *deliveryFinish) {
 	ended := f.rows(func(d *DeliveryOutcome) []any {
-		if _, state := d.end(); state != "" {
+		if _, state, _ := d.end(); state != "" {
 			return nil
 		}
 		return []any{}
 	})
 	again := f.rows(func(d *DeliveryOutcome) []any {
-		_, state := d.end()
+		_, state, _ := d.end()
 		switch {
 		case state == "":
 			return nil
@@ -341,7 +334,7 @@ func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (
 			return err
 		}
 		deleted = len(ids)
-		return Forget(t, ids)
+		return DeleteDeliveries(t, ids)
 	})
 	return deleted, err
 }
@@ -355,8 +348,9 @@ func idsOf(rows db.Rows, err error) ([]any, error) {
 	})
 }
 
-// Forget deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no run.
-func Forget(t *db.Tx, ids []any) error {
+// DeleteDeliveries deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no
+// run.
+func DeleteDeliveries(t *db.Tx, ids []any) error {
 	for part := range slices.Chunk(ids, db.MaxStatementRows) {
 		in := "(" + db.Params(1, db.Padded(len(part))) + ")"
 		for _, q := range []string{
@@ -392,15 +386,15 @@ func forgetSends(t *db.Tx, ids []any) error {
 	return nil
 }
 
-// CountLost counts an attempt at a delivery whose process died. The next one is due at once.
-func CountLost(t *db.Tx, id pleat.DeliveryID) error {
+// CountLostAttempt counts an attempt at a delivery whose process died. The next one is due at once.
+func CountLostAttempt(t *db.Tx, id pleat.DeliveryID) error {
 	_, err := t.Exec("UPDATE delivery SET attempts = attempts + 1, next_at = $1, updated_at = $1 WHERE id = $2",
 		t.Now, id)
 	return err
 }
 
-// Fail ends a delivery or a follow-up that has no tries left.
-func Fail(t *db.Tx, id pleat.DeliveryID, reason string) error {
+// FailDelivery ends a delivery or a follow-up that has no tries left.
+func FailDelivery(t *db.Tx, id pleat.DeliveryID, reason string) error {
 	_, err := t.Exec("UPDATE delivery SET status = 'FAILED', reason = $1, next_at = 0, updated_at = $2 WHERE id = $3",
 		reason, t.Now, id)
 	return err

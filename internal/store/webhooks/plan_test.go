@@ -7,7 +7,7 @@ import (
 	"pleat/internal/store/webhooks"
 )
 
-// What looks for endpoints and subscriptions reads only their rows: no query scans a table.
+// Queries for endpoints and subscriptions read only the rows that they return: none scans a table.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, webhooks.Plans, "")
