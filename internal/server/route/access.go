@@ -68,7 +68,7 @@ type Readable struct {
 	Source   pleat.Source
 	Owner    pleat.ProjectID
 	Public   bool
-	NotFound error // for who may not read it
+	NotFound error // for callers who may not read it
 }
 
 // Audience decides as whom the caller reads something. An object that the caller may not read is not found; a caller
