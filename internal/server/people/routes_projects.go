@@ -28,8 +28,8 @@ func spentParams(by string) []openapi.Param {
 		{Name: "from", Kind: "string", Doc: "The first day, UTC, such as 2027-01-31; absent: the first of the month " +
 			"of to."},
 		{Name: "to", Kind: "string", Doc: "The last day; absent: today. At most 400 days."},
-		{Name: "by", Kind: "string", Doc: "The fields by which sums are split: some of user, project, model and day, with " +
-			"commas; empty: nothing; absent: " + by + "."},
+		{Name: "by", Kind: "string", Doc: "The fields by which sums are split: some of user, project, model and day, " +
+			"with commas; empty: nothing; absent: " + by + "."},
 		{Name: "format", Kind: "string", Doc: "csv: the rows alone, as text/csv instead of JSON. A text that a " +
 			"spreadsheet would take for a formula begins with an apostrophe."},
 	}
