@@ -78,7 +78,7 @@ func (v *validation) msa(i int, field string) {
 	if k := slices.IndexFunc(v.job.Sequences[:i], same); k >= 0 {
 		v.fault(field, ": %s has the same sequence and another alignment; give both the same", itemPath(k))
 	}
-	// The alignments of a job are told apart by the letters of their sequences.
+	// The alignments of a job are distinguished by the letters of their sequences.
 	other := func(o Sequence) bool {
 		return s.Kind == RNA && o.Text == s.Text && (o.Kind == Protein || o.Kind == RNA && o.MSA == FileRef{})
 	}

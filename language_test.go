@@ -10,8 +10,8 @@ import (
 )
 
 // fronted matches a sentence, a heading or a cell of a table that begins with Of, Who or What, and the sign that ends
-// it. Such a sentence has an object or a clause before its subject; a noun, «for» or «if» makes it plain. Quotations may
-// have it.
+// it. Such a sentence has an object or a clause before its subject; a noun, «for» or «if» makes it plain. Quotations
+// may have it.
 var fronted = regexp.MustCompile(
 	`(?:^|[.:;?!]["'»”)*_]* |\| )[*_]*((?:Of|Who|Whoever|Whom|Whose|What) [^.:;?!|]*)([.:;?!|]|$)`)
 

@@ -70,7 +70,7 @@ type BudgetChange struct {
 // SpentQuery selects what was spent. Empty fields stand for the defaults of the server.
 type SpentQuery struct {
 	From, To string   // days such as 2027-01-31, both included
-	By       []string // what sums are told apart by: user, project, model, day
+	By       []string // the fields by which sums are split: user, project, model, day
 }
 
 func (q SpentQuery) values() url.Values {

@@ -188,7 +188,7 @@ type MovedWorkflow struct {
 	ProjectID  string `json:"projectId" format:"uuid"`
 }
 
-// Link opens one job, batch or workflow to whoever has it, for reading.
+// Link opens one job, batch or workflow to anybody who has it, for reading.
 type Link struct {
 	ID        string `json:"linkId" format:"uuid"`
 	CreatedBy string `json:"createdBy" doc:"Name of the user who made it."`

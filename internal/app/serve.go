@@ -37,7 +37,7 @@ type Options struct {
 	// MiniSteps is the length of the trajectories of the engine mini, for tests that need no accuracy; 0: the whole
 	// length.
 	MiniSteps int
-	// Recent, if set, has the last lines of the log, for who reads the address of the metrics with their token.
+	// Recent, if set, has the last lines of the log, for callers of the metrics address with the token.
 	Recent *telemetry.RecentLog
 }
 

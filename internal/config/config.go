@@ -63,7 +63,7 @@ type Config struct {
 	OIDCOperatorGroup string
 	OIDCCA            string // PEM file of authorities for OIDCIssuer
 	OIDCTitle         string // empty: the host of OIDCIssuer
-	SessionHours      int    // of who signed in by OIDCIssuer
+	SessionHours      int    // of users who signed in by OIDCIssuer
 
 	// The delivery of webhooks. The paths are of PEM files; Ingest is the secret of the endpoint that accepts events.
 	Ingest         string

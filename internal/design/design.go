@@ -1,5 +1,5 @@
 // Package design reads the documents of a design workflow: the graph of workflow.yml, the parameters of its pipeline,
-// and the specs of designs. It checks them, and writes specs anew for the engine.
+// and the specs of designs. It checks them, and rewrites specs for the engine.
 //
 // It is pure: it must not use files, a clock, the network or a database. The caller fetches the library files that a
 // Plan names, and gives their content to ReadSpec.

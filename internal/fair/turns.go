@@ -9,7 +9,7 @@ import (
 )
 
 // Turns shares a few places between users: a user has at most one place at a time, and of those that wait, users take
-// turns, whoever of them has more to do. Make one with NewTurns.
+// turns, regardless of which has more to do. Make one with NewTurns.
 type Turns struct {
 	mu      sync.Mutex
 	free    int

@@ -39,7 +39,7 @@ type StructureSource struct {
 	ID        string        // of pdb and uniprot, in upper case
 	Sample    string        // of a fold_job that is compared: number or file name of a sample; empty: its structure
 
-	// Name is what whoever resolved the source calls it: the job, the sequence or the file; empty: not known.
+	// Name is what the resolver of the source calls it: the job, the sequence or the file; empty: not known.
 	Name string
 }
 
@@ -108,7 +108,7 @@ type Plan struct {
 
 	Destinations []pleat.DestinationSetting // Webhooks, parsed
 
-	// Size is what whoever resolved the source knows of its files, see Choose.
+	// Size is what the resolver of the source knows of its files, see Choose.
 	Size SourceSize
 }
 

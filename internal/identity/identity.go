@@ -129,8 +129,8 @@ const (
 	Misconfigured
 )
 
-// Error is a failure. Message is one sentence for whoever wanted to sign in. The text of Error says more, for a log; it
-// holds no token, but may repeat what the issuer answered.
+// Error is a failure. Message is one sentence for the person who wanted to sign in. The text of Error says more, for a
+// log; it holds no token, but may repeat what the issuer answered.
 type Error struct {
 	Kind    Kind
 	Message string
@@ -157,7 +157,8 @@ func KindOf(err error) Kind {
 	return 0
 }
 
-// MessageOf returns the sentence of a failure for whoever wanted to sign in; empty if the error is not of this package.
+// MessageOf returns the sentence of a failure for the person who wanted to sign in; empty if the error is not of this
+// package.
 func MessageOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) {

@@ -43,7 +43,7 @@ func Handler(s Service) http.Handler {
 			JSONResponse:                 true,
 			Logger:                       s.Log,
 			DisableLocalhostProtection:   true, // the service checks the origin, and may be behind a proxy
-			MaxRequestBodyBytes:          -1,   // whoever serves it bounds them
+			MaxRequestBodyBytes:          -1,   // the caller that serves it bounds them
 			PropagateRequestCancellation: true,
 		})
 	})

@@ -41,7 +41,7 @@ Model: {model}`,
 		title: "Screen",
 		about: "Folds many variants, ligands or pairs in one batch, and ranks them.",
 		arguments: []*sdk.PromptArgument{
-			{Name: "goal", Description: "The molecules to screen, and those that they are screened against.", Required: true},
+			{Name: "goal", Description: "The molecules to screen, and their targets.", Required: true},
 			{Name: "score", Description: "The score to rank by, such as iptm_score; absent: one that fits."},
 		},
 		text: `Screen as described below.

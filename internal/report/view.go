@@ -284,7 +284,7 @@ func (v *View) Script(ending string) ([]byte, error) {
 }
 
 // scripts writes the scripts of the structures among files into the folder, with the names of the files as their
-// sources. They are for archives alone and no artifacts: whoever has a structure can have them made. A structure that
+// sources. They are for archives alone and no artifacts: anybody who has a structure can request them. A structure that
 // cannot be read, and a name that is taken, have none. The state of a single structure is index.mvsj, with which an
 // archive is one of MolViewSpec (.mvsx).
 func (d *folder) scripts(files []pleat.File) ([]pleat.File, error) {

@@ -55,7 +55,8 @@ func become(text string, argv []string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("deny new privileges: %w", err)
 	}
-	// Files that whoever started the service left open are not for the command. Linux before 5.11 cannot do it at once.
+	// Files that the process which started the service left open are not for the command. Linux before 5.11 cannot do
+	// it at once.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if l.Mode != None {
 		if err := l.apply(); err != nil {

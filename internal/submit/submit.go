@@ -38,7 +38,7 @@ type Resolver struct {
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
 
 	// FetchPDB is whether workflows and templates may name an entry of the Protein Data Bank. For workers it is set:
-	// whoever fetches knows whether it may.
+	// the code that fetches knows whether it may.
 	FetchPDB     bool
 	FetchUniProt bool         // whether workflows may name a UniProt accession
 	Archive      archive.URLs // where requests fetch the targets of designs

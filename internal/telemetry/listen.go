@@ -21,7 +21,8 @@ import (
 )
 
 // Endpoint serves /healthz, /readyz and /metrics on an address of their own, for processes without the HTTP interface
-// and for networks that callers do not reach; and, for who has the token, what pleat debug bundle reads of a process.
+// and for networks that callers do not reach; and, for callers with the token, what pleat debug bundle reads of a
+// process.
 type Endpoint struct {
 	Health  *Health
 	Metrics prometheus.Gatherer

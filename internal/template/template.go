@@ -44,8 +44,8 @@ type Template struct {
 	length int
 }
 
-// Read reads a structure in mmCIF or PDB format. The error is a sentence without the name of the file, for whoever gave
-// it, unless it is one of r.
+// Read reads a structure in mmCIF or PDB format. The error is a sentence without the name of the file, for the person
+// who gave it, unless it is one of r.
 func Read(r io.Reader) (*structure.Structure, error) {
 	s, err := structure.Read(r, limits)
 	var parse *structure.ParseError

@@ -17,7 +17,7 @@ import (
 	"pleat/internal/submit"
 )
 
-// fetchDesign reads the files that the run has pinned, and writes the spec anew for the engine, under names of ours:
+// fetchDesign reads the files that the run has pinned, and rewrites the spec for the engine, under names of ours:
 // what a user wrote never reaches the engine.
 func (b *inputFetcher) fetchDesign(ctx context.Context, p *flow.Plan, seed string) *pleat.Failure {
 	n, err := strconv.ParseUint(seed, 10, 32)

@@ -27,7 +27,7 @@ import (
 	"pleat/internal/report"
 )
 
-// NIM is Boltz-2 behind the HTTP interface of NVIDIA's container: an own container, or the hosted one. Only URL is
+// NIM is Boltz-2 behind the HTTP interface of NVIDIA's container: a local container, or the hosted one. Only URL is
 // required. It is safe for concurrent use.
 //
 // A call is synchronous and sends nothing until it ends, so there is no progress; cancelling closes the connection.

@@ -151,8 +151,8 @@ func (h *Handlers) setMember(ctx context.Context, c *route.Call, in *api.SetMemb
 	return wire.Member(&m), err
 }
 
-// removeMember is DELETE /v1/projects/{id}/members/{user}, for its managers, and for who leaves. A service user is
-// disabled. 409: the project would have no manager.
+// removeMember is DELETE /v1/projects/{id}/members/{user}, for its managers, and for a member who leaves. A service
+// user is disabled. 409: the project would have no manager.
 func (h *Handlers) removeMember(ctx context.Context, c *route.Call) (api.RemovedMember, error) {
 	if err := c.EnterPath(); err != nil {
 		return api.RemovedMember{}, err

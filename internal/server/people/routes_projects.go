@@ -20,21 +20,22 @@ func (h *Handlers) usageRoute() route.Route {
 	}
 }
 
-// spentParams describe what a table of usage is asked for; by is what its sums are told apart by if nothing is named.
-// The document names JSON alone as the answer: with a second type, generated clients take every answer for either.
+// spentParams describe what a table of usage is asked for; by has the fields by which its sums are split if none is
+// named. The document names JSON alone as the answer: with a second type, generated clients take every answer for
+// either.
 func spentParams(by string) []openapi.Param {
 	return []openapi.Param{
 		{Name: "from", Kind: "string", Doc: "The first day, UTC, such as 2027-01-31; absent: the first of the month " +
 			"of to."},
 		{Name: "to", Kind: "string", Doc: "The last day; absent: today. At most 400 days."},
-		{Name: "by", Kind: "string", Doc: "The fields by which sums are split: some of user, project, model and day, with " +
-			"commas; empty: nothing; absent: " + by + "."},
+		{Name: "by", Kind: "string", Doc: "The fields by which sums are split: some of user, project, model and day, " +
+			"with commas; empty: nothing; absent: " + by + "."},
 		{Name: "format", Kind: "string", Doc: "csv: the rows alone, as text/csv instead of JSON. A text that a " +
 			"spreadsheet would take for a formula begins with an apostrophe."},
 	}
 }
 
-// projectRoutes are the routes of projects and of who works in them. Every path under /v1/projects/{id} answers 404 for
+// projectRoutes are the routes of projects and of their members. Every path under /v1/projects/{id} answers 404 for
 // a project in which the caller has no role, and for one that does not exist.
 func (h *Handlers) projectRoutes() []route.Route {
 	return route.InSection("Projects", []route.Route{

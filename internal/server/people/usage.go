@@ -20,7 +20,7 @@ const (
 	maxSpentDays, maxSpentRows = 400, 10_000
 )
 
-// spentQuery reads from, to and by of a table of usage, whose sums are told apart by some of the keys; by the first two
+// spentQuery reads from, to and by of a table of usage, whose sums are split by some of the keys; by the first two
 // if the request names none. The days are those of this month unless it names others.
 func (h *Handlers) spentQuery(c *route.Call, keys ...people.UsageKey) (people.SpentQuery, error) {
 	now := h.DB.Now().UTC()

@@ -20,7 +20,7 @@ func (h *Handlers) ready(ctx context.Context, _ *route.Call) (telemetry.Status, 
 	return h.Health.Ready(ctx)
 }
 
-// metrics is GET /metrics, in the Prometheus text format, for who sends the token of the configuration as a bearer
+// metrics is GET /metrics, in the Prometheus text format, for callers with the token of the configuration as a bearer
 // token; for everyone if the configuration says so and has no token. 401: the token is missing or wrong; 429: too many
 // wrong ones came from the address.
 func (h *Handlers) metrics(_ context.Context, c *route.Call) error {

@@ -26,7 +26,7 @@ func (s *Store) Tune(ctx context.Context) error {
 
 // tuned are storage parameters of PostgreSQL's tables. Where rows are replaced often, each page is filled to fill
 // percent and keeps the rest for that. A table is vacuumed when the share dead of its rows is dead, and its statistics
-// are made anew when as many have changed; by default it is a fifth and a tenth, which in a table of ten million rows
+// are renewed when as many have changed; by default it is a fifth and a tenth, which in a table of ten million rows
 // takes days to come together and then long to clean. A claim reads past every dead row of its queue.
 var tuned = []struct {
 	table string

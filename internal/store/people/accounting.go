@@ -169,7 +169,7 @@ const (
 // UsageKeys lists the keys of usage.
 func UsageKeys() []UsageKey { return []UsageKey{UsageByDay, UsageByProject, UsageByUser, UsageByModel} }
 
-// SpentQuery selects what was spent: on days of UTC, both included, by what the sums are to be told apart.
+// SpentQuery selects what was spent: on days of UTC, both included, and the fields by which the sums are split.
 type SpentQuery struct {
 	From, To time.Time
 	By       []UsageKey
@@ -219,7 +219,7 @@ var usageColumns = map[UsageKey][2]string{
 }
 
 // Spent reads what the runs of the project of the reach have spent, in the order of the keys of [UsageKeys]. The caller
-// must be a viewer; a manager if the sums of several users are told apart. [pleat.ErrNoProject]: the caller has no role
+// must be a viewer; a manager if the sums of several users are separate. [pleat.ErrNoProject]: the caller has no role
 // in the project.
 func (s *Store) Spent(ctx context.Context, by Reach, operator bool, q SpentQuery) ([]Spent, error) {
 	role, err := s.Role(ctx, by, by.Project)

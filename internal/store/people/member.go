@@ -34,7 +34,7 @@ func setMember(t *db.Tx, project pleat.ProjectID, user pleat.UserID, role pleat.
 		project, user, role, t.Now)
 }
 
-// Members lists the users who have a role in the project of a reach, by name; none for who has no role in it.
+// Members lists the users who have a role in the project of a reach, by name; none for callers without a role in it.
 func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) {
 	out := []ProjectMember{}
 	rows, err := s.db.Read(ctx, `

@@ -220,7 +220,7 @@ func (s *Store) Item(ctx context.Context, by people.Reach, id pleat.ItemID) (Lib
 	return s.item(ctx, id, rows, err)
 }
 
-// SignedItem is [Store.Item] for who has a signed link to a file of the item.
+// SignedItem is [Store.Item] for callers with a signed link to a file of the item.
 func (s *Store) SignedItem(ctx context.Context, id pleat.ItemID) (LibraryItem, error) {
 	rows, err := s.db.Read(ctx, "SELECT "+itemColumns+" FROM library_item i WHERE i.id = $1 AND i.deleted_at = 0", id)
 	return s.item(ctx, id, rows, err)

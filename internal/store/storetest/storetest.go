@@ -73,7 +73,7 @@ func (c *Clock) Stop() {
 	c.stopped = time.Now()
 }
 
-// Advance moves the clock ahead. It wakes nobody: a test calls Reap, or waits for who polls.
+// Advance moves the clock ahead. It wakes nobody: a test calls Reap, or waits for a goroutine that polls.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
