@@ -325,8 +325,8 @@ func batchRerun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rerun BATCH",
 		Short: "Fold the rows of a batch again with another model or seed, as a new batch",
-		Long: `Creates a batch of the same rows. Of the batch's parameters it keeps the model alone; all others, such as
-the number of samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any parameters.`,
+		Long: `Creates a batch of the same rows. It keeps the batch's model; all other parameters, such as the number of
+samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any parameters.`,
 		Example: "  pleat batch rerun 01890a5d-ac96-774b-bcce-b302099a8057 --seed 2",
 		Args:    cli.ExactArgs("a batch's identifier"),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {

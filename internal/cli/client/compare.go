@@ -24,7 +24,7 @@ func compareCmd() *cobra.Command {
 		Use:   "compare STRUCTURE STRUCTURE...",
 		Short: "Compare structures: RMSD, TM-score, lDDT and DockQ of every two",
 		Long: `Superposes structures and prints the scores of every two. A STRUCTURE is a job's identifier, job:ID,
-job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. Of each two, the reference, else the first one, is A.
+job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. In each pair, A is the reference, else the first one.
 
 More than 4 structures are compared in a task of a worker, for which the command waits.`,
 		Example: `  pleat compare 01890a5d-ac96-774b-bcce-b302099a8057 pdb:1UBQ --reference 2`,

@@ -26,7 +26,7 @@ import (
 // maxFolderJobs bounds the jobs of the files of a folder.
 const maxFolderJobs = 10_000
 
-// folderFold folds the files of a folder. What it has done is in the log of the results folder, so that a second
+// folderFold folds the files of a folder. Its progress is in the log of the results folder, so that a second
 // command goes on: a job is in the log before it is created, with the request and the Idempotency-Key under which a
 // repetition of the request creates no second job.
 type folderFold struct {

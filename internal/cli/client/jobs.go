@@ -247,7 +247,7 @@ func jobsResults() *cobra.Command {
 }
 
 // jobsExport returns the command that writes the input of a job in the format of another program, on standard output or
-// to --out. What the format cannot express goes to standard error as notes.
+// to --out. Settings that the format cannot express go to standard error as notes.
 func jobsExport() *cobra.Command {
 	c := onObject(&cobra.Command{
 		Use:   "export JOB",

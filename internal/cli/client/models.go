@@ -60,9 +60,9 @@ func modelsPause() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pause NAME",
 		Short: "Pause a model, with the key of an operator",
-		Long: `Pauses a model: no worker claims its tasks any more, of whatever kind they are. What runs goes on;
-jobs are accepted and wait until pleat models resume. Users read the reason with each job that waits, and in the
-list of models. For a model that is paused already, it replaces the reason.`,
+		Long: `Pauses a model: no worker claims its tasks any more, of whatever kind they are. Running tasks
+continue; jobs are accepted and wait until pleat models resume. Users read the reason with each job that
+waits, and in the list of models. For a model that is paused already, it replaces the reason.`,
 		Example: `  pleat models pause boltz-2 --reason "its weights are being replaced"`,
 		Args:    cli.ExactArgs("a model"),
 		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {

@@ -117,8 +117,8 @@ func projectsInvite() *cobra.Command {
 	c := onProject(&cobra.Command{
 		Use:   "invite PROJECT",
 		Short: "Print a link by which somebody joins a project that you manage",
-		Long: `Prints a link that gives one user a role, once. Who has no user yet gets one with it, on the page that
-it opens or by pleat projects join. It ends after 7 days, unless --expires names a time of at most 90 days
+		Long: `Prints a link that gives one user a role, once. Somebody without a user gets one with it, on the page
+that it opens or by pleat projects join. It ends after 7 days, unless --expires names a time of at most 90 days
 from now.`,
 		Example: `  pleat projects invite "Lab A" --role viewer --label Grace`,
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
@@ -151,8 +151,8 @@ func projectsJoin() *cobra.Command {
 		Use:   "join LINK",
 		Short: "Join a project by an invitation",
 		Long: `Accepts an invitation, whose link or token it takes; - reads it from standard input. The user of --key
-joins the project. Who has no user yet gives a name with --name instead: the user is created, and the key is
-printed, which is not shown again.`,
+joins the project. Somebody without a user passes --name instead: the user is created, and the key is printed,
+which is not shown again.`,
 		Example: `  pleat projects join https://fold.example.org/ui/join#TOKEN
   export PLEAT_KEY=$(pleat projects join --name grace https://fold.example.org/ui/join#TOKEN)`,
 		Args: cli.ExactArgs("the link of an invitation"),

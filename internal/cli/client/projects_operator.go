@@ -139,7 +139,7 @@ func projectsBudget() *cobra.Command {
 		Use:   "budget PROJECT",
 		Short: "Set what a project may spend in a month, as an operator",
 		Long: `Sets how many GPU-seconds and CPU-seconds the runs of a project may spend in a month of UTC; -1 is no
-limit. What would pass the budget is refused when it is created. pleat usage --everyone shows how much is used.`,
+limit. Work that would pass the budget is refused when it is created. pleat usage --everyone shows how much is used.`,
 		Example: `  pleat projects budget "Lab A" --gpu-seconds 360000
   pleat projects budget "Lab A" --gpu-seconds -1 --cpu-seconds 1e6`,
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {

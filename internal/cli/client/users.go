@@ -74,7 +74,7 @@ func usersDisable(disable bool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "disable NAME",
 		Short: "Refuse all keys and sessions of a user from now on, as an operator",
-		Long:  `Refuses all keys and sessions of a user, until pleat users enable. What runs goes on.`,
+		Long:  `Refuses all keys and sessions of a user, until pleat users enable. Running jobs continue.`,
 	}
 	done, change := "is disabled", (*api.Client).DisableUser
 	if !disable {

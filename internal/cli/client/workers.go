@@ -85,8 +85,8 @@ replaced if its class needs it.`,
 // errNoWorker says where the ids of workers are; the server's own message names a route.
 var errNoWorker = errors.New("Worker not found; pleat workers list lists the workers")
 
-// workerOn returns the id of the worker that an argument gives: what is not the host of a live worker is an id. Of a
-// host with several, one must be chosen by its id.
+// workerOn returns the id of the worker that an argument gives: what is not the host of a live worker is an id. If a
+// host has several, one must be chosen by its id.
 func workerOn(ctx context.Context, c *api.Client, text string) (string, error) {
 	if pleat.IsUUID(text) {
 		return text, nil
