@@ -10,14 +10,13 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 	"pleat/internal/format"
 )
 
 // alignCmd returns the command that searches for alignments of proteins and downloads them. Exit codes and
 // interruption are those of fold. Repeating it searches again, in a new workflow.
 func alignCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "align [FILE]",
 		Short: "Search for alignments of proteins, for several jobs or for other programs",
 		Long: `Searches for alignments of the proteins of a file, shows the progress and downloads them in A3M format.
@@ -28,8 +27,7 @@ Interrupting the command leaves the search running.`,
   pleat align --sequence DAYAQWLKDGGPSSGRPPPS
   pleat fold complex.fasta --model boltz-2 --alignment-id 01890a5d-ac96-774b-bcce-b302099a8057`,
 		Args: sequenceOr("file", "a file"),
-		RunE: onServer(keyRequired, runAlign),
-	}
+	}, keyRequired, runAlign)
 	f := c.Flags()
 	f.String("sequence", "", "protein to align instead of a file; : between several")
 	f.String("format", "", "format of the file, as of pleat fold; default: detected")
@@ -39,7 +37,6 @@ Interrupting the command leaves the search running.`,
 	addFilesFlag(c)
 	addFolderFlags(c, "align-WORKFLOW")
 	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
-	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 

@@ -9,12 +9,13 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // auditCmd returns the command that prints the audit log of all users. GET /v1/audit shows users their own.
 func auditCmd() *cobra.Command {
-	c := &cobra.Command{
+	var user string
+	var limit int
+	c := onServer(&cobra.Command{
 		Use:   "audit",
 		Short: "List changes of keys, webhook settings, projects and users, and sign-ins, as an operator",
 		Long: `Lists who created and revoked keys, signed in on the page, and changed webhook settings, projects and the
@@ -23,11 +24,7 @@ operator on the database; the address of an issuer means that it decided. Entrie
 500 of each user, project and action, or 10,000 if the project is one of several users.`,
 		Example: `  pleat audit --user alice
   pleat audit --limit 1000 --json`,
-		Args: cli.ExactArgs(),
-	}
-	var user string
-	var limit int
-	list := onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 		entries, err := auditOf(cmd.Context(), c, user, limit)
 		if err != nil {
 			return err
@@ -48,18 +45,15 @@ operator on the database; the address of an issuer means that it decided. Entrie
 		}
 		return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
 	})
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if limit < 1 {
-			return cli.Usagef("--limit is %d; it must be 1 or more", limit)
-		}
-		return list(cmd, args)
-	}
 	f := c.Flags()
 	f.StringVar(&user, "user", "", "only entries of this user")
 	f.IntVar(&limit, "limit", 100, "maximum number of entries")
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
-	return c
+	return checkedFirst(withJSON(c), func(*cobra.Command, []string) error {
+		if limit < 1 {
+			return cli.Usagef("--limit is %d; it must be 1 or more", limit)
+		}
+		return nil
+	})
 }
 
 // auditRow is an entry in the output of audit. KeyPrefix is empty without a key, and Address for a change by an

@@ -33,11 +33,12 @@ const (
 	keyOptional auth = false // public jobs can be read without one
 )
 
-// onServer returns the RunE of a command that calls a server. It creates the client and turns an error of the call into
-// a sentence that says what to do.
-func onServer(
-	key auth, do func(cmd *cobra.Command, c *api.Client, args []string) error,
-) func(*cobra.Command, []string) error {
+// call is what a command does with the client for its server.
+type call func(cmd *cobra.Command, c *api.Client, args []string) error
+
+// run returns the RunE of a command that makes a call. It creates the client and turns an error of the call into a
+// sentence that says what to do.
+func (do call) run(key auth) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := newClient(cmd, key)
 		if err != nil {
@@ -47,21 +48,69 @@ func onServer(
 	}
 }
 
+// onServer completes a command that calls a server: it adds the flags of a client and the RunE. A command without Args
+// accepts none.
+func onServer(cmd *cobra.Command, key auth, do call) *cobra.Command {
+	return complete(cmd, key, do, config.Client)
+}
+
+// inProject is onServer for a command on what a project owns: it has --project, too.
+func inProject(cmd *cobra.Command, key auth, do call) *cobra.Command {
+	return complete(cmd, key, do, config.Client, config.Project)
+}
+
+func complete(cmd *cobra.Command, key auth, do call, flags ...config.Group) *cobra.Command {
+	config.AddFlags(cmd.Flags(), flags...)
+	if cmd.Args == nil {
+		cmd.Args = cli.ExactArgs()
+	}
+	cmd.RunE = do.run(key)
+	return cmd
+}
+
+// checkedFirst completes a command that refuses some arguments or flags before it looks for a key.
+func checkedFirst(cmd *cobra.Command, check func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// withJSON adds the flag --json to a command whose result is one value, and returns the command.
+func withJSON(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().Bool("json", false, "print JSON")
+	return cmd
+}
+
+// changeObject completes a command that makes one change to an object, as [onObject] does, and prints a line that says
+// what has become of it.
+func changeObject[T any](
+	cmd *cobra.Command, kind string, change func(*api.Client, context.Context, string) (T, error), say func(T) string,
+) *cobra.Command {
+	return onObject(cmd, kind, keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+		r, err := change(c, cmd.Context(), id)
+		if err == nil {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), say(r))
+		}
+		return err
+	})
+}
+
 // onObject completes a command whose only argument is the identifier of a kind of object, such as "job": it adds the
 // argument, the flags of a client and the RunE. An argument that is not an identifier is refused without a request.
 func onObject(
 	cmd *cobra.Command, kind string, key auth, do func(cmd *cobra.Command, c *api.Client, id string) error,
 ) *cobra.Command {
 	cmd.Args = cli.ExactArgs("a " + kind + "'s identifier")
-	run := onServer(key, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := identifier(kind, args[0]); err != nil { // checked before the key
-			return err
-		}
-		return run(cmd, args)
-	}
-	config.AddFlags(cmd.Flags(), config.Client)
-	return cmd
+	onServer(cmd, key, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
+	return checkedFirst(cmd, func(_ *cobra.Command, args []string) error {
+		_, err := identifier(kind, args[0])
+		return err
+	})
 }
 
 // identifier returns an argument that has the form of an identifier. Any other is a usage error, in which kind is the
@@ -151,12 +200,11 @@ func resolveCreator(ctx context.Context, c *api.Client, user *string) error {
 	return cli.Usagef("--created-by: nobody called %q is in the project; %s", pleat.Clip(*user), hint)
 }
 
-// printCancelled prints the state after a cancellation. A running job or workflow is still RUNNING until its worker has
-// stopped it.
-func printCancelled(cmd *cobra.Command, state string) error {
+// cancelledState is the state to print after a cancellation. A running job or workflow is still RUNNING until its worker
+// has stopped it.
+func cancelledState(state string) string {
 	if state == api.Running {
-		state = "stopping"
+		return "stopping"
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), state)
-	return err
+	return state
 }

@@ -11,7 +11,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // UserCommands returns the commands on users that call a server, with the key of an operator.
@@ -32,41 +31,36 @@ type userRow struct {
 
 // usersList returns the command that lists all users, by name.
 func usersList() *cobra.Command {
-	c := &cobra.Command{
+	return withJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List users, as an operator",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			out := []userRow{}
-			err := eachUser(cmd.Context(), c, func(u *api.OperatorUser) (more bool) {
-				out = append(out, userRow{
-					u.ID, u.Name, u.IsService, u.ProjectID, u.IsOperator, u.DisabledAt, u.CreatedAt,
-				})
-				return true
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		out := []userRow{}
+		err := eachUser(cmd.Context(), c, func(u *api.OperatorUser) (more bool) {
+			out = append(out, userRow{
+				u.ID, u.Name, u.IsService, u.ProjectID, u.IsOperator, u.DisabledAt, u.CreatedAt,
 			})
-			if err != nil {
-				return err
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(out, func(a, b userRow) int { return strings.Compare(a.Name, b.Name) })
+		rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
+		for i := range out {
+			r := &out[i]
+			kind := "person"
+			switch {
+			case r.IsService:
+				kind = "service"
+			case r.IsOperator:
+				kind = "operator"
 			}
-			slices.SortFunc(out, func(a, b userRow) int { return strings.Compare(a.Name, b.Name) })
-			rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
-			for i := range out {
-				r := &out[i]
-				kind := "person"
-				switch {
-				case r.IsService:
-					kind = "service"
-				case r.IsOperator:
-					kind = "operator"
-				}
-				disabled, created := cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)
-				rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
-			}
-			return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
-		}),
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+			disabled, created := cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)
+			rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
+		}
+		return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
+	}))
 }
 
 // usersDisable returns the command that disables a user, or the one that enables a user again.
@@ -82,7 +76,7 @@ func usersDisable(disable bool) *cobra.Command {
 		done, change = "is enabled", (*api.Client).EnableUser
 	}
 	c.Args = cli.ExactArgs("a user's name")
-	c.RunE = onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+	return onServer(c, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		id, err := userNamed(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
@@ -93,8 +87,6 @@ func usersDisable(disable bool) *cobra.Command {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", pleat.Clip(args[0]), done)
 		return nil
 	})
-	config.AddFlags(c.Flags(), config.Client)
-	return c
 }
 
 // eachUser calls do with the users of the service, the newest first, until do returns false.

@@ -258,36 +258,33 @@ func summary(body []byte) string {
 // attempts.
 func webhooksList() *cobra.Command {
 	var f api.DeliveriesFilter
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "list [DELIVERY]",
 		Short: "List deliveries, newest first, or show one with its attempts",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			if len(args) == 1 {
-				return showDelivery(cmd, c, args[0])
-			}
-			if f.Endpoint != "" {
-				var err error
-				if f.Endpoint, err = namedEndpoint(cmd.Context(), c, f.Endpoint); err != nil {
-					return err
-				}
-			}
-			list, err := c.Deliveries(cmd.Context(), f)
-			if err != nil {
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		if len(args) == 1 {
+			return showDelivery(cmd, c, args[0])
+		}
+		if f.Endpoint != "" {
+			var err error
+			if f.Endpoint, err = namedEndpoint(cmd.Context(), c, f.Endpoint); err != nil {
 				return err
 			}
-			return printDeliveries(cmd, list)
-		}),
-	}
+		}
+		list, err := c.Deliveries(cmd.Context(), f)
+		if err != nil {
+			return err
+		}
+		return printDeliveries(cmd, list)
+	})
 	fl := c.Flags()
 	fl.StringVar(&f.Status, "status", "", "only deliveries with this status: PENDING, RUNNING, SUCCEEDED or FAILED")
 	fl.StringVar(&f.SourceID, "job", "", "only deliveries of this job")
 	fl.StringVar(&f.Endpoint, "endpoint", "", "only deliveries to this endpoint, by its name or id")
 	fl.IntVar(&f.Limit, "limit", 50, "number of deliveries, at most 200")
 	fl.StringVar(&f.Cursor, "cursor", "", "cursor that the previous page printed")
-	fl.Bool("json", false, "print JSON")
-	config.AddFlags(fl, config.Client, config.Project)
-	return c
+	return withJSON(c)
 }
 
 // printDeliveries prints a page of deliveries. A column names their endpoints if one has a name.
@@ -354,7 +351,7 @@ func statusCode(status *int) string {
 // webhook-id stays the same, so that receivers recognise a repetition.
 func webhooksRedeliver() *cobra.Command {
 	var in api.Redeliver
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "redeliver [DELIVERY]",
 		Short: "Resend deliveries with the same webhook-id",
 		Long: `Resends one finished delivery, or all that match --status, --since, --job and --endpoint, at most a
@@ -363,44 +360,42 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
   pleat webhooks redeliver --status FAILED --since 2026-01-02T15:04:05Z
   pleat webhooks redeliver --status PENDING`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			if len(args) == 0 {
-				if in == (api.Redeliver{}) {
-					return cli.Usagef("%s needs a delivery, or at least one of --status, --since, --job and --endpoint",
-						cmd.CommandPath())
-				}
-				if in.Endpoint != "" {
-					var err error
-					if in.Endpoint, err = namedEndpoint(cmd.Context(), c, in.Endpoint); err != nil {
-						return err
-					}
-				}
-				out, err := c.Redeliver(cmd.Context(), in)
-				if err == nil {
-					fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)
-				}
-				return err
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		if len(args) == 0 {
+			if in == (api.Redeliver{}) {
+				return cli.Usagef("%s needs a delivery, or at least one of --status, --since, --job and --endpoint",
+					cmd.CommandPath())
 			}
-			if in != (api.Redeliver{}) {
-				return cli.Usagef("%s accepts a delivery or flags that select several, not both", cmd.CommandPath())
+			if in.Endpoint != "" {
+				var err error
+				if in.Endpoint, err = namedEndpoint(cmd.Context(), c, in.Endpoint); err != nil {
+					return err
+				}
 			}
-			id, err := identifier("delivery", args[0])
-			if err != nil {
-				return err
-			}
-			d, err := c.RedeliverOne(cmd.Context(), id)
+			out, err := c.Redeliver(cmd.Context(), in)
 			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", d.ID, d.Status)
+				fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)
 			}
 			return err
-		}),
-	}
+		}
+		if in != (api.Redeliver{}) {
+			return cli.Usagef("%s accepts a delivery or flags that select several, not both", cmd.CommandPath())
+		}
+		id, err := identifier("delivery", args[0])
+		if err != nil {
+			return err
+		}
+		d, err := c.RedeliverOne(cmd.Context(), id)
+		if err == nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", d.ID, d.Status)
+		}
+		return err
+	})
 	f := c.Flags()
 	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED, FAILED or PENDING")
 	f.StringVar(&in.Since, "since", "", "deliveries of events since this time, such as 2026-01-02T15:04:05Z")
 	f.StringVar(&in.SourceID, "job", "", "deliveries of this job")
 	f.StringVar(&in.Endpoint, "endpoint", "", "deliveries to this endpoint, by its name or id")
-	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 
@@ -408,20 +403,17 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 // first attempt. The exit code is cli.ExitFailed if it was not answered with success. Each repetition sends a further
 // delivery, which is listed like any other.
 func webhooksTest() *cobra.Command {
-	c := &cobra.Command{
+	return inProject(&cobra.Command{
 		Use:   "test",
 		Short: "Send a test delivery to your webhook and show the result",
 		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			d, err := c.TestWebhook(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return awaitAttempt(cmd, c, d.ID)
-		}),
-	}
-	config.AddFlags(c.Flags(), config.Client, config.Project)
-	return c
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		d, err := c.TestWebhook(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return awaitAttempt(cmd, c, d.ID)
+	})
 }
 
 // awaitAttempt waits up to 30 s for the first attempt of a delivery and prints its result. A failed attempt is an error
