@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,6 +23,14 @@ func PrintResult(cmd *cobra.Command, v any, human func() error) error {
 		return PrintJSON(cmd.OutOrStdout(), v)
 	}
 	return human()
+}
+
+// PrintLine prints the result of a command on its standard output: with --json as JSON, otherwise as a line of text.
+func PrintLine(cmd *cobra.Command, v any, text string) error {
+	return PrintResult(cmd, v, func() error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+		return err
+	})
 }
 
 // PrintJSON writes a value as indented JSON, with the fields of the API.
@@ -68,11 +77,30 @@ func FormatTime[T interface{ Format(layout string) string }](t *T) string {
 }
 
 // TextOrDash returns a text, or a dash for nil.
-func TextOrDash(text *string) string {
-	if text == nil {
+func TextOrDash(text *string) string { return ValueOr(text, "-") }
+
+// NumberOrDash returns a number, or a dash for nil.
+func NumberOrDash(n *int) string {
+	if n == nil {
 		return "-"
 	}
-	return *text
+	return strconv.Itoa(*n)
+}
+
+// ValueOr returns a value, or another one for nil.
+func ValueOr[T any](v *T, otherwise T) T {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+// TextOrNil returns a text, or nil for an empty one, as requests have texts that may be left out.
+func TextOrNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // Printable returns text from a server with its control characters, except line breaks and tabs, replaced: they could

@@ -160,8 +160,8 @@ func keysList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List keys by their prefix",
-		Long: `Lists the keys of all users by their prefix, with the revoked ones. The command works on the database because
-a server shows users their own keys only.`,
+		Long: `Lists the keys of all users by their prefix, with the revoked ones. The command works on the database
+because a server shows users their own keys only.`,
 		Args: cli.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			user, _ := cmd.Flags().GetString("user")

@@ -110,15 +110,7 @@ func downloadAlignment(cmd *cobra.Command, c *api.Client, w *api.Workflow, folde
 	for i := range a.Proteins {
 		p := &a.Proteins[i]
 		residues := strconv.Itoa(len(p.Sequence))
-		rows = append(rows, []string{p.Chain, residues, rowCount(p.Depth), rowCount(p.PairedDepth)})
+		rows = append(rows, []string{p.Chain, residues, cli.NumberOrDash(p.Depth), cli.NumberOrDash(p.PairedDepth)})
 	}
 	return saveArtifacts(cmd, c, w, folder, rows)
-}
-
-// rowCount is a number of rows, or a dash if there is none.
-func rowCount(n *int) string {
-	if n == nil {
-		return "-"
-	}
-	return strconv.Itoa(*n)
 }

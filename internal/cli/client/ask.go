@@ -113,9 +113,9 @@ func endedWorkflow(cmd *cobra.Command, c *api.Client, id string) (*api.Workflow,
 	if w.Status == api.Completed && len(w.Tasks) == 1 {
 		return &w, nil
 	}
-	why := "it gives no reason"
-	if len(w.Tasks) == 1 && w.Tasks[0].Error != nil {
-		why = *w.Tasks[0].Error
+	why := noReason
+	if len(w.Tasks) == 1 {
+		why = cli.ValueOr(w.Tasks[0].Error, noReason)
 	}
 	return nil, cli.Exitf(cli.ExitUnfinished, "the workflow %s ended %s: %s", id, w.Status, why)
 }

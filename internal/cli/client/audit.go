@@ -77,11 +77,16 @@ func auditOf(ctx context.Context, c *api.Client, name string, limit int) (out []
 		}
 	}
 	read := func(cursor string) (api.List[api.AuditEntry], error) { return c.AllAudit(ctx, cursor) }
-	err = eachEntry(read, func(e *api.AuditEntry) (more bool) {
+	for e, err := range api.All(read) {
+		if err != nil {
+			return out, err
+		}
 		if user == "" || e.UserID == user {
 			out = append(out, *e)
 		}
-		return len(out) < limit
-	})
-	return out, err
+		if len(out) >= limit {
+			break
+		}
+	}
+	return out, nil
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -95,10 +94,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 	with.made = false
 	fmt.Fprintf(cmd.ErrOrStderr(), "batch %s: %d rows, %d of them different\n", made.BatchID, made.Rows, made.Jobs)
 	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
-		return cli.PrintResult(cmd, made, func() error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), made.BatchID)
-			return err
-		})
+		return cli.PrintLine(cmd, made, made.BatchID)
 	}
 	return finishBatch(cmd, c, made.BatchID)
 }
@@ -112,7 +108,7 @@ func finishBatch(cmd *cobra.Command, c *api.Client, id string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), describeCounts(b))
 		return nil
 	})
-	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
+	if interrupted(cmd, err) {
 		const text = "interrupted; the batch continues. To wait for it: pleat batch status %[1]s --wait; to cancel " +
 			"it: pleat batch cancel %[1]s"
 		return cli.Exitf(cli.ExitInterrupted, text, id)
@@ -318,17 +314,12 @@ samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any paramet
 		if err != nil {
 			return err
 		}
-		if in.Params = &params; seed != "" {
-			params.Seed = &seed
-		}
+		in.Params, params.Seed = &params, cli.TextOrNil(seed)
 		made, err := c.RerunBatch(cmd.Context(), id, in)
 		if err != nil {
 			return err
 		}
-		return cli.PrintResult(cmd, made, func() error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), made.BatchID)
-			return err
-		})
+		return cli.PrintLine(cmd, made, made.BatchID)
 	})
 	f := c.Flags()
 	f.StringVar(&params.ModelName, "model", "", "model of the new rows; default: that of the batch")

@@ -33,9 +33,9 @@ var rowOptions = format.Options{Rows: true, Bytes: maxBatchFile, Jobs: pleat.Max
 
 // read reads a batch from a file or a folder, and uploads the alignments that it names; - is standard input.
 func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.CreateBatch, brought, error) {
-	out := api.CreateBatch{Kind: string(pleat.BatchList), Params: &api.Params{ModelName: b.model}}
-	if b.seed != "" {
-		out.Params.Seed = &b.seed
+	out := api.CreateBatch{
+		Kind:   string(pleat.BatchList),
+		Params: &api.Params{ModelName: b.model, Seed: cli.TextOrNil(b.seed)},
 	}
 	out.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	if path == "-" {

@@ -200,8 +200,8 @@ func resolveCreator(ctx context.Context, c *api.Client, user *string) error {
 	return cli.Usagef("--created-by: nobody called %q is in the project; %s", pleat.Clip(*user), hint)
 }
 
-// cancelledState is the state to print after a cancellation. A running job or workflow is still RUNNING until its worker
-// has stopped it.
+// cancelledState is the state to print after a cancellation. A running job or workflow is still RUNNING until its
+// worker has stopped it.
 func cancelledState(state string) string {
 	if state == api.Running {
 		return "stopping"

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 
@@ -94,7 +93,7 @@ func runDesign(cmd *cobra.Command, args []string) error {
 	if err != nil || w == nil {
 		var refused *api.Error
 		if item != "" && errors.As(err, &refused) { // no workflow was made
-			removeUnused(cmd, c, item)
+			deleteItem(cmd.Context(), c, item)
 		}
 		return err
 	}
@@ -103,11 +102,6 @@ func runDesign(cmd *cobra.Command, args []string) error {
 	}
 	printDesignNotes(cmd, w)
 	return nil
-}
-
-// removeUnused deletes an item that was uploaded for a workflow, unless a workflow uses it: then its run has pinned it.
-func removeUnused(cmd *cobra.Command, c *api.Client, item string) {
-	_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
 }
 
 // printDesignNotes prints what to know of a design.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -200,7 +199,7 @@ func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) 
 					pleat.Clip(j.request.Name))
 			}
 			if item != "" {
-				_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
+				deleteItem(cmd.Context(), c, item)
 			}
 			return err
 		}
@@ -276,8 +275,7 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
 	}
 	got, with, err := importText(cmd, c, file, from)
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest {
+	if api.StatusOf(err) == http.StatusBadRequest {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	printNotes(cmd, got.Notes)
@@ -340,11 +338,8 @@ func saveAndPrint(cmd *cobra.Command, c *api.Client, res api.Results, folder res
 func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder resultsFolder) ([]string, error) {
 	p := &res.Prediction
 	if p.JobRunStatus != string(pleat.StateCompleted) {
-		why := "it gives no reason"
-		if p.Error != nil {
-			why = *p.Error
-		}
-		return nil, cli.Exitf(cli.ExitUnfinished, "the job %s ended %s: %s", res.Job.ID, p.JobRunStatus, why)
+		return nil, cli.Exitf(cli.ExitUnfinished, "the job %s ended %s: %s", res.Job.ID, p.JobRunStatus,
+			cli.ValueOr(p.Error, noReason))
 	}
 	run := savedRun{Kind: "job", ID: res.Job.ID, Run: res.JobRunID, Name: res.Job.Name, Created: res.Job.Date}
 	paths, err := folder.or("fold-"+res.Job.ID).save(cmd, c, run, res.Artifacts)
@@ -434,30 +429,17 @@ func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (
 	if len(paths) == 0 {
 		return "", nil
 	}
-	item, err := c.CreateItem(cmd.Context(), api.CreateItem{
+	item, err := createItem(cmd.Context(), c, api.CreateItem{
 		Name:     words.Shorten("alignment of "+jobs[0].Name, pleat.MaxName),
 		FileType: "a3m",
 		Origin:   "pleat fold",
-	})
-	if err != nil {
-		return "", explain(c, err)
-	}
-	for i, p := range paths {
-		if err := upload(cmd, c, item.ID, fmt.Sprintf("%d.a3m", i+1), p); err != nil {
-			_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item.ID)
-			return "", explain(c, err)
+	}, func(item string) error {
+		for i, p := range paths {
+			if err := upload(cmd.Context(), c, item, fmt.Sprintf("%d.a3m", i+1), p); err != nil {
+				return err
+			}
 		}
-	}
-	return item.ID, nil
-}
-
-// upload stores a file of this machine in a library item under a name.
-func upload(cmd *cobra.Command, c *api.Client, item, name, path string) error {
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = c.UploadFile(cmd.Context(), item, name, in)
-	return err
+		return nil
+	})
+	return item, explain(c, err)
 }

@@ -81,6 +81,20 @@ func (f resultsFolder) sub(name string) resultsFolder {
 	return f
 }
 
+// maxNamePart bounds each part of a folder's name, in bytes: file systems bound a name at 255.
+const maxNamePart = 60
+
+// unusedName returns a name, with a number behind it if one of the sets has it, and adds it to the first set.
+func unusedName(name string, used map[string]bool, others ...map[string]bool) string {
+	unique := name
+	taken := func(set map[string]bool) bool { return set[unique] }
+	for n := 2; used[unique] || slices.ContainsFunc(others, taken); n++ {
+		unique = fmt.Sprintf("%s-%d", name, n)
+	}
+	used[unique] = true
+	return unique
+}
+
 // everyRun are files that every run of a job or a simulation has.
 var everyRun = []string{"config.json", "metrics.json", "results.zip"}
 

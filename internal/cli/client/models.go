@@ -67,10 +67,7 @@ waits, and in the list of models. For a model that is paused already, it replace
 		if err != nil {
 			return err
 		}
-		return cli.PrintResult(cmd, p, func() error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is paused\n", p.Model)
-			return err
-		})
+		return cli.PrintLine(cmd, p, p.Model+" is paused")
 	})
 	c.Flags().String("reason", "", "why, for users; at most 200 characters")
 	return withJSON(c)
@@ -95,9 +92,6 @@ func modelsResume() *cobra.Command {
 		if slices.ContainsFunc(before.Data, func(m api.Model) bool { return m.Name == p.Model && !m.Paused }) {
 			done = "was not paused"
 		}
-		return cli.PrintResult(cmd, p, func() error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", p.Model, done)
-			return err
-		})
+		return cli.PrintLine(cmd, p, p.Model+" "+done)
 	}))
 }

@@ -90,14 +90,14 @@ func printNotifications(cmd *cobra.Command, n *api.Notifications) error {
 	}
 	rows := [][]string{{"CREATED", "EVENT", "STATUS", "ATTEMPTS", "ABOUT", "REASON"}}
 	for _, m := range n.Recent {
-		row := []string{m.CreatedAt.Format(time.DateTime), m.Event, m.Status, strconv.Itoa(m.Attempts), "", ""}
-		if m.SourceID != nil {
-			row[4] = *m.SourceID
-		}
-		if m.Reason != nil {
-			row[5] = *m.Reason
-		}
-		rows = append(rows, row)
+		rows = append(rows, []string{
+			m.CreatedAt.Format(time.DateTime),
+			m.Event,
+			m.Status,
+			strconv.Itoa(m.Attempts),
+			cli.ValueOr(m.SourceID, ""),
+			cli.ValueOr(m.Reason, ""),
+		})
 	}
 	return cli.PrintTable(out, rows)
 }

@@ -118,9 +118,7 @@ that it opens or by pleat projects join. It ends after 7 days, unless --expires 
 from now.`,
 		Example: `  pleat projects invite "Lab A" --role viewer --label Grace`,
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
-		if expires != "" {
-			in.ExpiresAt = &expires
-		}
+		in.ExpiresAt = cli.TextOrNil(expires)
 		i, err := c.Invite(cmd.Context(), project, in)
 		if err != nil {
 			return err
@@ -216,9 +214,7 @@ output. The key is not shown again. pleat projects remove ends it.`,
 		Example: `  pleat projects service-user "Lab A" lab-a-pipeline --scopes read,submit`,
 	}, []string{"a name"}, func(cmd *cobra.Command, c *api.Client, project string, args []string) error {
 		in.Name = args[0]
-		if expires != "" {
-			in.ExpiresAt = &expires
-		}
+		in.ExpiresAt = cli.TextOrNil(expires)
 		made, err := c.CreateServiceUser(cmd.Context(), project, in)
 		if err == nil {
 			fmt.Fprintln(cmd.OutOrStdout(), made.Key.Secret)

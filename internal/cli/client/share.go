@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -48,9 +49,8 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 				fmt.Fprintln(cmd.OutOrStdout(), "ended")
 			}
 			return err
-		case expires != "":
-			in.ExpiresAt = &expires
 		}
+		in.ExpiresAt = cli.TextOrNil(expires)
 		return firstOf(func(kind api.Opened) error {
 			link, err := c.CreateLink(cmd.Context(), kind, id, in)
 			if err != nil {
@@ -91,11 +91,7 @@ func firstOf(fn func(kind api.Opened) error) error {
 	var err error
 	for _, kind := range []api.Opened{api.OpensJob, api.OpensBatch, api.OpensWorkflow} {
 		err = fn(kind)
-		var refused *api.Error
-		if !errors.As(err, &refused) || refused.Status != 404 {
-			return err
-		}
-		if strings.HasPrefix(refused.Message, "Link") {
+		if api.StatusOf(err) != http.StatusNotFound || strings.HasPrefix(err.Error(), "Link") {
 			return err
 		}
 	}

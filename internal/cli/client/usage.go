@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -134,11 +135,7 @@ func (u *usageShown) print(w io.Writer) error {
 		r := &u.spent.Usage[i]
 		var row []string
 		for _, k := range keys {
-			text := ""
-			if v := spentKey(r, k); v != nil {
-				text = *v
-			}
-			row = append(row, text)
+			row = append(row, cli.ValueOr(spentKey(r, k), ""))
 		}
 		rows = append(rows, append(row, spentCells(&r.Spent)...))
 	}
@@ -160,15 +157,9 @@ func spentKey(r *api.SpentRow, title string) *string {
 	case "DAY":
 		return r.Day
 	case "PROJECT":
-		if r.ProjectName != nil {
-			return r.ProjectName
-		}
-		return r.ProjectID
+		return cmp.Or(r.ProjectName, r.ProjectID)
 	case "USER":
-		if r.UserName != nil {
-			return r.UserName
-		}
-		return r.UserID
+		return cmp.Or(r.UserName, r.UserID)
 	}
 	return r.Model
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -36,14 +37,13 @@ func usersList() *cobra.Command {
 		Short: "List users, as an operator",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 		out := []userRow{}
-		err := eachUser(cmd.Context(), c, func(u *api.OperatorUser) (more bool) {
+		for u, err := range allUsers(cmd.Context(), c) {
+			if err != nil {
+				return err
+			}
 			out = append(out, userRow{
 				u.ID, u.Name, u.IsService, u.ProjectID, u.IsOperator, u.DisabledAt, u.CreatedAt,
 			})
-			return true
-		})
-		if err != nil {
-			return err
 		}
 		slices.SortFunc(out, func(a, b userRow) int { return strings.Compare(a.Name, b.Name) })
 		rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
@@ -89,41 +89,20 @@ func usersDisable(disable bool) *cobra.Command {
 	})
 }
 
-// eachUser calls do with the users of the service, the newest first, until do returns false.
-func eachUser(ctx context.Context, c *api.Client, do func(*api.OperatorUser) (more bool)) error {
-	return eachEntry(func(cursor string) (api.List[api.OperatorUser], error) { return c.AllUsers(ctx, cursor) }, do)
-}
-
-// eachEntry calls do with the entries of a list, page after page, until do returns false or the list ends. Read reads
-// the page of a cursor.
-func eachEntry[T any](read func(cursor string) (api.List[T], error), do func(*T) (more bool)) error {
-	for cursor := ""; ; {
-		list, err := read(cursor)
-		if err != nil {
-			return err
-		}
-		for i := range list.Data {
-			if !do(&list.Data[i]) {
-				return nil
-			}
-		}
-		if list.NextCursor == nil || *list.NextCursor == "" {
-			return nil
-		}
-		cursor = *list.NextCursor
-	}
+// allUsers returns the users of the service, the newest first.
+func allUsers(ctx context.Context, c *api.Client) iter.Seq2[*api.OperatorUser, error] {
+	return api.All(func(cursor string) (api.List[api.OperatorUser], error) { return c.AllUsers(ctx, cursor) })
 }
 
 // userNamed returns the id of the user of a name. It is for operators.
-func userNamed(ctx context.Context, c *api.Client, name string) (id string, err error) {
-	err = eachUser(ctx, c, func(u *api.OperatorUser) (more bool) {
-		if u.Name == name {
-			id = u.ID
+func userNamed(ctx context.Context, c *api.Client, name string) (id string, _ error) {
+	for u, err := range allUsers(ctx, c) {
+		if err != nil {
+			return "", err
 		}
-		return id == ""
-	})
-	if err == nil && id == "" {
-		err = fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
+		if u.Name == name {
+			return u.ID, nil
+		}
 	}
-	return id, err
+	return "", fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
 }

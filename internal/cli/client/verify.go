@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -159,7 +158,7 @@ func repeat(cmd *cobra.Command, c *api.Client, was *completedRun) (string, error
 		}
 	}
 	if temporary {
-		_, _ = c.DeleteItem(context.WithoutCancel(ctx), from)
+		deleteItem(ctx, c, from)
 	}
 	return made.JobID, err
 }
@@ -262,30 +261,31 @@ func (e *completedRun) alignments(ctx context.Context, c *api.Client) (item stri
 	if len(files) == 0 {
 		return "", false, nil
 	}
-	made, err := c.CreateItem(ctx, api.CreateItem{
+	item, err = createItem(ctx, c, api.CreateItem{
 		Name:     words.Shorten("alignments of "+e.Job.Name, pleat.MaxName),
 		FileType: "a3m",
 		Origin:   "pleat verify",
-	})
-	if err != nil {
-		return "", false, err
-	}
-	seen := map[string]bool{} // chains with the same sequence share an alignment
+	}, func(item string) error { return copyAlignments(ctx, c, files, item) })
+	return item, err == nil, err
+}
+
+// copyAlignments copies alignments of a run to a library item. Chains with the same sequence share one.
+func copyAlignments(ctx context.Context, c *api.Client, files []api.Artifact, item string) error {
+	seen := map[string]bool{}
 	for i, a := range files {
 		if seen[a.SHA256] {
 			continue
 		}
 		seen[a.SHA256] = true
 		var b bytes.Buffer
-		if err = c.Download(ctx, a, &b); err == nil {
-			_, err = c.UploadFile(ctx, made.ID, fmt.Sprintf("%d.a3m", i+1), &b)
+		if err := c.Download(ctx, a, &b); err != nil {
+			return err
 		}
-		if err != nil {
-			_, _ = c.DeleteItem(context.WithoutCancel(ctx), made.ID)
-			return "", false, err
+		if _, err := c.UploadFile(ctx, item, fmt.Sprintf("%d.a3m", i+1), &b); err != nil {
+			return err
 		}
 	}
-	return made.ID, true, nil
+	return nil
 }
 
 // sourceItem returns the library item that the caller's job was created from; empty if there is none or it was deleted.
@@ -295,8 +295,7 @@ func (e *completedRun) sourceItem(ctx context.Context, c *api.Client) (string, e
 		return "", err
 	}
 	_, err = c.LibraryItem(ctx, *v.Job.LibraryItemID)
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+	if api.StatusOf(err) == http.StatusNotFound {
 		return "", nil
 	}
 	return *v.Job.LibraryItemID, err

@@ -183,6 +183,14 @@ func namedEndpoint(ctx context.Context, c *api.Client, arg string) (string, erro
 	return "", cli.Usagef("there is no endpoint %q; see pleat webhooks endpoints list", pleat.Clip(arg))
 }
 
+// resolveEndpoint replaces the name of an endpoint that --endpoint gives by the id; empty: there is none.
+func resolveEndpoint(ctx context.Context, c *api.Client, arg *string) (err error) {
+	if *arg != "" {
+		*arg, err = namedEndpoint(ctx, c, *arg)
+	}
+	return err
+}
+
 // onEndpoint completes a command whose only argument is an endpoint.
 func onEndpoint(c *cobra.Command, do func(cmd *cobra.Command, c *api.Client, id string) error) *cobra.Command {
 	c.Args = cli.ExactArgs("ENDPOINT")

@@ -266,11 +266,8 @@ func webhooksList() *cobra.Command {
 		if len(args) == 1 {
 			return showDelivery(cmd, c, args[0])
 		}
-		if f.Endpoint != "" {
-			var err error
-			if f.Endpoint, err = namedEndpoint(cmd.Context(), c, f.Endpoint); err != nil {
-				return err
-			}
+		if err := resolveEndpoint(cmd.Context(), c, &f.Endpoint); err != nil {
+			return err
 		}
 		list, err := c.Deliveries(cmd.Context(), f)
 		if err != nil {
@@ -293,7 +290,7 @@ func printDeliveries(cmd *cobra.Command, list api.List[api.Delivery]) error {
 		"DELIVERY", "STATUS", "EVENT", "ABOUT", "SOURCE", "ATTEMPTS", "RESPONSE", "CREATED", "NEXT ATTEMPT",
 	}
 	row := func(d api.Delivery) []string {
-		attempts, response := strconv.Itoa(d.Attempts), statusCode(d.ResponseStatus)
+		attempts, response := strconv.Itoa(d.Attempts), cli.NumberOrDash(d.ResponseStatus)
 		created, next := d.CreatedAt.Format(time.DateTime), cli.FormatTime(d.NextAttemptAt)
 		about := strings.TrimSuffix(d.SourceKind, "_job")
 		return []string{d.ID, d.Status, d.EventName, about, d.SourceID, attempts, response, created, next}
@@ -322,29 +319,17 @@ func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", d.ID, d.Status, d.EventName)
 		rows := [][]string{{"ATTEMPT", "STARTED", "OUTCOME", "RESPONSE", "DURATION", "REASON"}}
 		for _, a := range d.AttemptLog {
-			why := ""
-			if a.Message != nil {
-				why = *a.Message
-			}
 			rows = append(rows, []string{
 				strconv.Itoa(a.Number),
 				a.StartedAt.Format(time.DateTime),
 				a.Outcome,
-				statusCode(a.ResponseStatus),
+				cli.NumberOrDash(a.ResponseStatus),
 				fmt.Sprintf("%.0f ms", a.Timings.Total),
-				why,
+				cli.ValueOr(a.Message, ""),
 			})
 		}
 		return cli.PrintTable(cmd.OutOrStdout(), rows)
 	})
-}
-
-// statusCode returns an HTTP status code as text, or a dash if there was no response.
-func statusCode(status *int) string {
-	if status == nil {
-		return "-"
-	}
-	return strconv.Itoa(*status)
 }
 
 // webhooksRedeliver returns the command that sends deliveries again, one or all that the flags select. The
@@ -366,11 +351,8 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 				return cli.Usagef("%s needs a delivery, or at least one of --status, --since, --job and --endpoint",
 					cmd.CommandPath())
 			}
-			if in.Endpoint != "" {
-				var err error
-				if in.Endpoint, err = namedEndpoint(cmd.Context(), c, in.Endpoint); err != nil {
-					return err
-				}
+			if err := resolveEndpoint(cmd.Context(), c, &in.Endpoint); err != nil {
+				return err
 			}
 			out, err := c.Redeliver(cmd.Context(), in)
 			if err == nil {
@@ -428,14 +410,10 @@ func awaitAttempt(cmd *cobra.Command, c *api.Client, id string) error {
 			last := d.AttemptLog[len(d.AttemptLog)-1]
 			if d.Status == string(pleat.DeliverySucceeded) {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s delivered: answered %s in %.0f ms\n",
-					id, statusCode(last.ResponseStatus), last.Timings.Total)
+					id, cli.NumberOrDash(last.ResponseStatus), last.Timings.Total)
 				return nil
 			}
-			why := "the attempt failed"
-			if last.Message != nil {
-				why = *last.Message
-			}
-			return fmt.Errorf("%s was not delivered: %s", id, why)
+			return fmt.Errorf("%s was not delivered: %s", id, cli.ValueOr(last.Message, "the attempt failed"))
 		}
 		if time.Now().After(end) {
 			const text = "%s is still %s after 30 s; to see its attempts, run: pleat webhooks list %s"

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -58,17 +57,13 @@ replaced if its class needs it.`,
 			return err
 		}
 		d, err := c.DrainWorker(cmd.Context(), id)
-		var refused *api.Error
-		if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		if api.StatusOf(err) == http.StatusNotFound {
 			return errNoWorker
 		}
 		if err != nil {
 			return err
 		}
-		return cli.PrintResult(cmd, d, func() error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s drains\n", d.ID)
-			return err
-		})
+		return cli.PrintLine(cmd, d, d.ID+" drains")
 	}))
 }
 
