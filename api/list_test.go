@@ -11,6 +11,7 @@ import (
 
 // TestAll reads pages until the last one, an error or the end of the loop.
 func TestAll(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	for _, tt := range []struct {
 		fails string // the cursor of the page that cannot be read
@@ -52,6 +53,7 @@ func TestAll(t *testing.T) {
 }
 
 func TestStatusOf(t *testing.T) {
+	t.Parallel()
 	refused := fmt.Errorf("fold: %w", &api.Error{Status: 404})
 	for err, want := range map[error]int{nil: 0, errors.New("away"): 0, refused: 404} {
 		if got := api.StatusOf(err); got != want {

@@ -60,6 +60,21 @@ func PrintTable(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
+// Rows returns a table for [PrintTable]: the head, and a row for each entry of a list.
+func Rows[T any](head []string, list []T, row func(*T) []string) [][]string {
+	rows := [][]string{head}
+	for i := range list {
+		rows = append(rows, row(&list[i]))
+	}
+	return rows
+}
+
+// PrintRows prints a list as the result of a command: with --json as JSON, otherwise as a table with a row for each
+// entry.
+func PrintRows[T any](cmd *cobra.Command, list []T, head []string, row func(*T) []string) error {
+	return PrintResult(cmd, list, func() error { return PrintTable(cmd.OutOrStdout(), Rows(head, list, row)) })
+}
+
 // FormatScore returns a score in the format of package fmt, or a dash if the engine gives none.
 func FormatScore(v *float64, format string) string {
 	if v == nil {

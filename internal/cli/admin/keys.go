@@ -165,20 +165,16 @@ because a server shows users their own keys only.`,
 		Args: cli.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			user, _ := cmd.Flags().GetString("user")
-			asJSON, _ := cmd.Flags().GetBool("json")
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				keys, err := keysOf(ctx, s, user)
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), keys)
-				}
-				rows := [][]string{{
+				head := []string{
 					"KEY", "USER", "PREFIX", "LABEL", "SCOPES", "PROJECT", "CREATED", "LAST USED", "EXPIRES", "REVOKED",
-				}}
-				for _, k := range keys {
-					rows = append(rows, []string{
+				}
+				return cli.PrintRows(cmd, keys, head, func(k *keyRow) []string {
+					return []string{
 						k.ID,
 						k.User,
 						k.Prefix,
@@ -189,9 +185,8 @@ because a server shows users their own keys only.`,
 						cli.FormatTime(k.LastUsedAt),
 						cli.FormatTime(k.ExpiresAt),
 						cli.FormatTime(k.RevokedAt),
-					})
-				}
-				return cli.PrintTable(cmd.OutOrStdout(), rows)
+					}
+				})
 			})
 		},
 	}

@@ -106,11 +106,9 @@ func downloadAlignment(cmd *cobra.Command, c *api.Client, w *api.Workflow, folde
 	if err != nil {
 		return explain(c, err)
 	}
-	rows := [][]string{{"PROTEIN", "RESIDUES", "ROWS", "PAIRED ROWS"}}
-	for i := range a.Proteins {
-		p := &a.Proteins[i]
+	head := []string{"PROTEIN", "RESIDUES", "ROWS", "PAIRED ROWS"}
+	return saveArtifacts(cmd, c, w, folder, cli.Rows(head, a.Proteins, func(p *api.AlignedProtein) []string {
 		residues := strconv.Itoa(len(p.Sequence))
-		rows = append(rows, []string{p.Chain, residues, cli.NumberOrDash(p.Depth), cli.NumberOrDash(p.PairedDepth)})
-	}
-	return saveArtifacts(cmd, c, w, folder, rows)
+		return []string{p.Chain, residues, cli.NumberOrDash(p.Depth), cli.NumberOrDash(p.PairedDepth)}
+	}))
 }

@@ -29,21 +29,18 @@ operator on the database; the address of an issuer means that it decided. Entrie
 		if err != nil {
 			return err
 		}
-		out, rows := []auditRow{}, [][]string{{"TIME", "USER", "BY KEY", "FROM", "ACTION", "SUBJECT", "DETAIL"}}
-		for i := range entries {
-			e := &entries[i]
-			out = append(out, auditRow{e.At, e.UserName, e.KeyPrefix, e.Address, e.Action, e.Subject, e.Detail})
-			rows = append(rows, []string{
+		head := []string{"TIME", "USER", "BY KEY", "FROM", "ACTION", "SUBJECT", "DETAIL"}
+		return cli.PrintRows(cmd, entries, head, func(e *auditRow) []string {
+			return []string{
 				e.At.Format(time.DateTime),
-				e.UserName,
+				e.User,
 				cmp.Or(e.KeyPrefix, "-"),
 				cmp.Or(e.Address, "-"),
 				e.Action,
 				cmp.Or(e.Subject, "-"),
 				cmp.Or(e.Detail, "-"),
-			})
-		}
-		return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
+			}
+		})
 	})
 	f := c.Flags()
 	f.StringVar(&user, "user", "", "only entries of this user")
@@ -69,7 +66,8 @@ type auditRow struct {
 }
 
 // auditOf returns the newest entries of the audit log, at most limit; an empty name means all users.
-func auditOf(ctx context.Context, c *api.Client, name string, limit int) (out []api.AuditEntry, err error) {
+func auditOf(ctx context.Context, c *api.Client, name string, limit int) (out []auditRow, err error) {
+	out = []auditRow{}
 	user := ""
 	if name != "" {
 		if user, err = userNamed(ctx, c, name); err != nil {
@@ -82,7 +80,7 @@ func auditOf(ctx context.Context, c *api.Client, name string, limit int) (out []
 			return out, err
 		}
 		if user == "" || e.UserID == user {
-			out = append(out, *e)
+			out = append(out, auditRow{e.At, e.UserName, e.KeyPrefix, e.Address, e.Action, e.Subject, e.Detail})
 		}
 		if len(out) >= limit {
 			break

@@ -191,8 +191,8 @@ func batchList() *cobra.Command {
 			return err
 		}
 		head := []string{"BATCH", "STATUS", "ROWS", "COMPLETED", "FAILED", "MODEL", "CREATED", "NAME"}
-		owned := func(b api.Batch) api.Owned { return b.Owned }
-		return printWork(cmd, list, head, owned, func(b api.Batch) []string {
+		owned := func(b *api.Batch) api.Owned { return b.Owned }
+		return printWork(cmd, list, head, owned, func(b *api.Batch) []string {
 			return []string{b.BatchID, b.Status, fmt.Sprint(b.Rows), fmt.Sprint(b.Counts["COMPLETED"]),
 				fmt.Sprint(b.Counts["FAILED"]), b.ModelName, b.CreatedAt.Format(time.DateTime), b.Name}
 		})

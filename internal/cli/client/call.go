@@ -125,13 +125,9 @@ func identifier(kind, arg string) (string, error) {
 
 // printList prints a page of a list: with --json as JSON, otherwise as a table with one row per entry. The cursor of
 // the next page goes to standard error, so that standard output is a table alone.
-func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row func(T) []string) error {
+func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row func(*T) []string) error {
 	return cli.PrintResult(cmd, list, func() error {
-		rows := [][]string{head}
-		for _, v := range list.Data {
-			rows = append(rows, row(v))
-		}
-		if err := cli.PrintTable(cmd.OutOrStdout(), rows); err != nil {
+		if err := cli.PrintTable(cmd.OutOrStdout(), cli.Rows(head, list.Data, row)); err != nil {
 			return err
 		}
 		if list.NextCursor != nil && *list.NextCursor != "" {
@@ -144,13 +140,13 @@ func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row f
 // printWork is printList for work that projects own. A column says who made each entry if one stands in another project
 // than its maker's own.
 func printWork[T any](
-	cmd *cobra.Command, list api.List[T], head []string, owned func(T) api.Owned, row func(T) []string,
+	cmd *cobra.Command, list api.List[T], head []string, owned func(*T) api.Owned, row func(*T) []string,
 ) error {
-	if !slices.ContainsFunc(list.Data, func(v T) bool { return isShared(owned(v)) }) {
+	if !slices.ContainsFunc(list.Data, func(v T) bool { return isShared(owned(&v)) }) {
 		return printList(cmd, list, head, row)
 	}
 	last := len(head) - 1
-	return printList(cmd, list, slices.Insert(slices.Clone(head), last, "BY"), func(v T) []string {
+	return printList(cmd, list, slices.Insert(slices.Clone(head), last, "BY"), func(v *T) []string {
 		return slices.Insert(row(v), last, creatorName(owned(v).CreatedBy))
 	})
 }

@@ -101,10 +101,9 @@ func printComparison(cmd *cobra.Command, c api.Comparison) error {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout())
-	rows = [][]string{{"A", "B", "ALIGNED", "RMSD", "TM (A)", "TM (B)", "LDDT CA", "LDDT", "DOCKQ"}}
-	for i := range c.Pairs {
-		p := &c.Pairs[i]
-		rows = append(rows, []string{
+	head := []string{"A", "B", "ALIGNED", "RMSD", "TM (A)", "TM (B)", "LDDT CA", "LDDT", "DOCKQ"}
+	rows = cli.Rows(head, c.Pairs, func(p *api.ComparedPair) []string {
+		return []string{
 			strconv.Itoa(p.A),
 			strconv.Itoa(p.B),
 			strconv.Itoa(p.AlignedResidues),
@@ -114,8 +113,8 @@ func printComparison(cmd *cobra.Command, c api.Comparison) error {
 			cli.FormatScore(p.LDDTCA, "%.3f"),
 			cli.FormatScore(p.LDDTAllAtom, "%.3f"),
 			cli.FormatScore(p.DockQ, "%.3f"),
-		})
-	}
+		}
+	})
 	if err := cli.PrintTable(cmd.OutOrStdout(), rows); err != nil {
 		return err
 	}

@@ -49,11 +49,10 @@ func foldDesigns(cmd *cobra.Command, c *api.Client, id string) error {
 		return err
 	}
 	return cli.PrintResult(cmd, out, func() error {
-		rows := [][]string{{"JOB", "RANK", "DESIGN", "NAME"}}
-		for _, d := range out.Data {
-			rows = append(rows, []string{d.JobID, fmt.Sprint(d.FinalRank), d.DesignID, d.JobName})
-		}
 		printNotes(cmd, out.Notes)
-		return cli.PrintTable(cmd.OutOrStdout(), rows)
+		head := []string{"JOB", "RANK", "DESIGN", "NAME"}
+		return cli.PrintTable(cmd.OutOrStdout(), cli.Rows(head, out.Data, func(d *api.FoldedDesign) []string {
+			return []string{d.JobID, fmt.Sprint(d.FinalRank), d.DesignID, d.JobName}
+		}))
 	})
 }

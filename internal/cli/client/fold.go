@@ -348,20 +348,16 @@ func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder resu
 
 // scores returns a table with one row per structure: pLDDT from 0 to 100, pTM and ipTM from 0 to 1, PAE in Å.
 func scores(res api.Results) [][]string {
-	rows := [][]string{{"STRUCTURE", "MEAN PLDDT", "PTM", "IPTM", "MAX PAE"}}
-	row := func(name string, p api.Prediction) {
-		rows = append(rows, []string{
-			name,
-			cli.FormatScore(p.MeanPLLDT, "%.1f"),
-			cli.FormatScore(p.PTM, "%.3f"),
-			cli.FormatScore(p.IPTM, "%.3f"),
-			cli.FormatScore(p.MaxPAE, "%.1f"),
-		})
-	}
-	for _, s := range structuresOf(res) {
-		row(s.name, s.Prediction)
-	}
-	return rows
+	head := []string{"STRUCTURE", "MEAN PLDDT", "PTM", "IPTM", "MAX PAE"}
+	return cli.Rows(head, structuresOf(res), func(s *scored) []string {
+		return []string{
+			s.name,
+			cli.FormatScore(s.MeanPLLDT, "%.1f"),
+			cli.FormatScore(s.PTM, "%.3f"),
+			cli.FormatScore(s.IPTM, "%.3f"),
+			cli.FormatScore(s.MaxPAE, "%.1f"),
+		}
+	})
 }
 
 // scored is one structure of a job, with the name of its sequence, or of the job where it holds all chains.

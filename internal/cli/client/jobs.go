@@ -40,8 +40,8 @@ func jobsList() *cobra.Command {
 			return err
 		}
 		head := []string{"JOB", "STATUS", "MODEL", "PLDDT", "CREATED", "NAME"}
-		owned := func(j api.JobRow) api.Owned { return j.Owned }
-		return printWork(cmd, list, head, owned, func(j api.JobRow) []string {
+		owned := func(j *api.JobRow) api.Owned { return j.Owned }
+		return printWork(cmd, list, head, owned, func(j *api.JobRow) []string {
 			plddt, created := cli.FormatScore(j.MeanPLLDT, "%.1f"), j.Date.Format(time.DateTime)
 			return []string{j.ID, j.Status, j.ModelName, plddt, created, j.Name}
 		})
@@ -118,12 +118,11 @@ func runResults(ctx context.Context, c *api.Client, job, run string) (api.Result
 
 // runs returns a table of the runs of a job, newest first.
 func runs(v api.JobView) [][]string {
-	rows := [][]string{{"RUN", "ID", "STATUS", "MODEL", "SEED", "MEAN PLDDT", "CREATED"}}
-	for _, r := range v.Runs {
-		rows = append(rows, []string{fmt.Sprint(r.Number), r.ID, r.Status, r.ModelName, r.Seed,
-			cli.FormatScore(r.MeanPLDDT, "%.1f"), r.CreatedAt.Format(time.DateTime)})
-	}
-	return rows
+	head := []string{"RUN", "ID", "STATUS", "MODEL", "SEED", "MEAN PLDDT", "CREATED"}
+	return cli.Rows(head, v.Runs, func(r *api.Run) []string {
+		return []string{fmt.Sprint(r.Number), r.ID, r.Status, r.ModelName, r.Seed,
+			cli.FormatScore(r.MeanPLDDT, "%.1f"), r.CreatedAt.Format(time.DateTime)}
+	})
 }
 
 // describe returns a job as rows of name and value; see records for its sequences. Rows that do not apply to its state

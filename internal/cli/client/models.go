@@ -26,7 +26,7 @@ func modelsCmd() *cobra.Command {
 			return err
 		}
 		head := []string{"MODEL", "KIND", "ENGINE", "DEVICE", "LENGTH", "INPUTS", "TITLE"}
-		return printList(cmd, list, head, func(m api.Model) []string {
+		return printList(cmd, list, head, func(m *api.Model) []string {
 			length := "-"
 			if m.MaxTokens > 0 {
 				length = fmt.Sprintf("%d-%d", m.MinTokens, m.MaxTokens)

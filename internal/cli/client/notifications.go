@@ -88,16 +88,15 @@ func printNotifications(cmd *cobra.Command, n *api.Notifications) error {
 	if len(n.Recent) == 0 {
 		return nil
 	}
-	rows := [][]string{{"CREATED", "EVENT", "STATUS", "ATTEMPTS", "ABOUT", "REASON"}}
-	for _, m := range n.Recent {
-		rows = append(rows, []string{
+	head := []string{"CREATED", "EVENT", "STATUS", "ATTEMPTS", "ABOUT", "REASON"}
+	return cli.PrintTable(out, cli.Rows(head, n.Recent, func(m *api.NotificationMail) []string {
+		return []string{
 			m.CreatedAt.Format(time.DateTime),
 			m.Event,
 			m.Status,
 			strconv.Itoa(m.Attempts),
 			cli.ValueOr(m.SourceID, ""),
 			cli.ValueOr(m.Reason, ""),
-		})
-	}
-	return cli.PrintTable(out, rows)
+		}
+	}))
 }

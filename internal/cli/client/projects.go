@@ -50,7 +50,7 @@ func projectsMembers() *cobra.Command {
 				return err
 			}
 			head := []string{"USER", "NAME", "ROLE", "KIND", "ADDED"}
-			return printList(cmd, list, head, func(m api.Member) []string {
+			return printList(cmd, list, head, func(m *api.Member) []string {
 				kind := "person"
 				if m.IsService {
 					kind = "service"

@@ -60,27 +60,21 @@ func projectsList() *cobra.Command {
 			return err
 		}
 		out := []projectRow{}
-		rows := [][]string{{"PROJECT", "NAME", "QUOTA", "BUDGET", "RESULTS KEPT", "CREATED"}}
 		for i := range list.Data {
 			p := &list.Data[i]
 			out = append(out, projectRow{p.ID, p.Name, p.Quota, p.Budget, p.KeepDays, p.CreatedAt})
+		}
+		head := []string{"PROJECT", "NAME", "QUOTA", "BUDGET", "RESULTS KEPT", "CREATED"}
+		return cli.PrintRows(cmd, out, head, func(p *projectRow) []string {
 			quota, kept := "default", "default"
 			if p.Quota != nil {
 				quota = fmt.Sprint(*p.Quota)
 			}
-			if p.KeepDays != nil {
-				kept = fmt.Sprintf("%d days", *p.KeepDays)
+			if p.KeepResultsDays != nil {
+				kept = fmt.Sprintf("%d days", *p.KeepResultsDays)
 			}
-			rows = append(rows, []string{
-				p.ID,
-				p.Name,
-				quota,
-				budgetText(p.Budget),
-				kept,
-				cli.FormatTime(&p.CreatedAt),
-			})
-		}
-		return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
+			return []string{p.ID, p.Name, quota, budgetText(p.Budget), kept, cli.FormatTime(&p.CreatedAt)}
+		})
 	}))
 }
 

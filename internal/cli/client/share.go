@@ -81,7 +81,7 @@ func listLinks(cmd *cobra.Command, c *api.Client, id string) error {
 	if err != nil {
 		return err
 	}
-	return printList(cmd, list, []string{"LINK", "BY", "CREATED", "ENDS"}, func(l api.Link) []string {
+	return printList(cmd, list, []string{"LINK", "BY", "CREATED", "ENDS"}, func(l *api.Link) []string {
 		return []string{l.ID, l.CreatedBy, l.CreatedAt.Format(time.DateTime), l.ExpiresAt.Format(time.DateTime)}
 	})
 }

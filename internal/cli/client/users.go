@@ -46,9 +46,8 @@ func usersList() *cobra.Command {
 			})
 		}
 		slices.SortFunc(out, func(a, b userRow) int { return strings.Compare(a.Name, b.Name) })
-		rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
-		for i := range out {
-			r := &out[i]
+		head := []string{"USER", "NAME", "KIND", "DISABLED", "CREATED"}
+		return cli.PrintRows(cmd, out, head, func(r *userRow) []string {
 			kind := "person"
 			switch {
 			case r.IsService:
@@ -56,10 +55,8 @@ func usersList() *cobra.Command {
 			case r.IsOperator:
 				kind = "operator"
 			}
-			disabled, created := cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)
-			rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
-		}
-		return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
+			return []string{r.ID, r.Name, kind, cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)}
+		})
 	}))
 }
 

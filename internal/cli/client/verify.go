@@ -201,12 +201,7 @@ func (r *runConfig) changes(now *runConfig) []change {
 	add("engine", r.Engine, now.Engine)
 	add("weights", r.Weights, now.Weights)
 	add("device", r.Device, now.Device)
-	all := maps.Clone(r.Files)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, now.Files)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range allKeys(r.Files, now.Files) {
 		add(name, r.Files[name], now.Files[name])
 	}
 	if len(out) == 0 && r.Input != "" && r.Seed == now.Seed { // different seeds: the model accepts none
@@ -309,12 +304,8 @@ func completed(ctx context.Context, c *api.Client, id string) (*completedRun, er
 		return nil, err
 	}
 	if res.Job.Status != string(pleat.StateCompleted) {
-		why := ""
-		if res.Prediction.Error != nil {
-			why = ": " + *res.Prediction.Error
-		}
 		return nil, cli.Exitf(cli.ExitUnfinished, "the job %s is %s, and only a COMPLETED job can be compared%s",
-			id, res.Job.Status, why)
+			id, res.Job.Status, reasonAfter(res.Prediction.Error))
 	}
 	out := &completedRun{Results: res, structures: map[string]predicted{}}
 	for _, a := range res.Artifacts {
@@ -358,13 +349,18 @@ func untitled(cif []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// allKeys returns the keys that one of two maps has, sorted.
+func allKeys[T any](a, b map[string]T) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 // compare compares the structures of the two runs, by file name, and sets the verdict. A structure that only one of the
 // runs has makes them different.
 func (v *comparison) compare(before, after map[string]predicted) {
 	v.Verdict = verdictIdentical
-	all := maps.Clone(before)
-	maps.Copy(all, after)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range allKeys(before, after) {
 		a, had := before[name]
 		b, has := after[name]
 		if !had || !has {
@@ -397,13 +393,13 @@ func (v *comparison) compare(before, after map[string]predicted) {
 
 // print writes a table with a row per structure and chain, the changes of the configuration, and the verdict.
 func (v *comparison) print(cmd *cobra.Command) error {
-	rows := [][]string{{"STRUCTURE", "CHAIN", "RESIDUES", "RMSD", "PLDDT DIFF", "MAX DIFF", "FILE"}}
-	for _, s := range v.Files {
+	head := []string{"STRUCTURE", "CHAIN", "RESIDUES", "RMSD", "PLDDT DIFF", "MAX DIFF", "FILE"}
+	rows := cli.Rows(head, v.Files, func(s *structureComparison) []string {
 		same := "differ"
 		if s.Identical {
 			same = "identical"
 		}
-		rows = append(rows, []string{
+		return []string{
 			s.File,
 			cmp.Or(s.Chain, "all"),
 			fmt.Sprint(s.Residues),
@@ -411,8 +407,8 @@ func (v *comparison) print(cmd *cobra.Command) error {
 			cli.FormatScore(s.PLDDT, "%+.2f"),
 			cli.FormatScore(s.MaxPLDDT, "%.2f"),
 			cmp.Or(s.Why, same),
-		})
-	}
+		}
+	})
 	out := cmd.OutOrStdout()
 	if err := cli.PrintTable(out, rows); err != nil {
 		return err

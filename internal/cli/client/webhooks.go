@@ -289,7 +289,7 @@ func printDeliveries(cmd *cobra.Command, list api.List[api.Delivery]) error {
 	head := []string{
 		"DELIVERY", "STATUS", "EVENT", "ABOUT", "SOURCE", "ATTEMPTS", "RESPONSE", "CREATED", "NEXT ATTEMPT",
 	}
-	row := func(d api.Delivery) []string {
+	row := func(d *api.Delivery) []string {
 		attempts, response := strconv.Itoa(d.Attempts), cli.NumberOrDash(d.ResponseStatus)
 		created, next := d.CreatedAt.Format(time.DateTime), cli.FormatTime(d.NextAttemptAt)
 		about := strings.TrimSuffix(d.SourceKind, "_job")
@@ -300,7 +300,7 @@ func printDeliveries(cmd *cobra.Command, list api.List[api.Delivery]) error {
 		return printList(cmd, list, head, row)
 	}
 	const place = 2 // after the status
-	return printList(cmd, list, slices.Insert(head, place, "ENDPOINT"), func(d api.Delivery) []string {
+	return printList(cmd, list, slices.Insert(head, place, "ENDPOINT"), func(d *api.Delivery) []string {
 		return slices.Insert(row(d), place, cli.TextOrDash(d.EndpointName))
 	})
 }
@@ -317,18 +317,17 @@ func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
 	}
 	return cli.PrintResult(cmd, d, func() error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", d.ID, d.Status, d.EventName)
-		rows := [][]string{{"ATTEMPT", "STARTED", "OUTCOME", "RESPONSE", "DURATION", "REASON"}}
-		for _, a := range d.AttemptLog {
-			rows = append(rows, []string{
+		head := []string{"ATTEMPT", "STARTED", "OUTCOME", "RESPONSE", "DURATION", "REASON"}
+		return cli.PrintTable(cmd.OutOrStdout(), cli.Rows(head, d.AttemptLog, func(a *api.DeliveryAttempt) []string {
+			return []string{
 				strconv.Itoa(a.Number),
 				a.StartedAt.Format(time.DateTime),
 				a.Outcome,
 				cli.NumberOrDash(a.ResponseStatus),
 				fmt.Sprintf("%.0f ms", a.Timings.Total),
 				cli.ValueOr(a.Message, ""),
-			})
-		}
-		return cli.PrintTable(cmd.OutOrStdout(), rows)
+			}
+		}))
 	})
 }
 

@@ -32,7 +32,7 @@ func workersList() *cobra.Command {
 			return err
 		}
 		head := []string{"WORKER", "HOST", "CLASS", "STATE", "TASKS", "SEEN", "MODELS"}
-		return printList(cmd, list, head, func(w api.OperatorWorker) []string {
+		return printList(cmd, list, head, func(w *api.OperatorWorker) []string {
 			return []string{w.ID, w.Host, w.Class, w.State, strconv.Itoa(w.Tasks), w.SeenAt.Format(time.DateTime),
 				strings.Join(w.Models, ",")}
 		})

@@ -36,8 +36,8 @@ func workflowsList() *cobra.Command {
 			return err
 		}
 		head := []string{"WORKFLOW", "STATUS", "TYPE", "CREATED", "NAME"}
-		owned := func(w api.WorkflowRow) api.Owned { return w.Owned }
-		return printWork(cmd, list, head, owned, func(w api.WorkflowRow) []string {
+		owned := func(w *api.WorkflowRow) api.Owned { return w.Owned }
+		return printWork(cmd, list, head, owned, func(w *api.WorkflowRow) []string {
 			return []string{w.ID, w.Status, w.Type, w.CreatedAt.Format(time.DateTime), w.Name}
 		})
 	})
