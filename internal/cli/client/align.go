@@ -16,7 +16,7 @@ import (
 // alignCmd returns the command that searches for alignments of proteins and downloads them. Exit codes and
 // interruption are those of fold. Repeating it searches again, in a new workflow.
 func alignCmd() *cobra.Command {
-	c := inProject(&cobra.Command{
+	c := &cobra.Command{
 		Use:   "align [FILE]",
 		Short: "Search for alignments of proteins, for several jobs or for other programs",
 		Long: `Searches for alignments of the proteins of a file, shows the progress and downloads them in A3M format.
@@ -27,17 +27,16 @@ Interrupting the command leaves the search running.`,
   pleat align --sequence DAYAQWLKDGGPSSGRPPPS
   pleat fold complex.fasta --model boltz-2 --alignment-id 01890a5d-ac96-774b-bcce-b302099a8057`,
 		Args: sequenceOr("file", "a file"),
-	}, keyRequired, runAlign)
+		RunE: call(runAlign).run(keyRequired),
+	}
 	f := c.Flags()
 	f.String("sequence", "", "protein to align instead of a file; : between several")
 	f.String("format", "", "format of the file, as of pleat fold; default: detected")
 	f.String("pairing", "", "how rows of several proteins are paired by their organism: greedy, complete or none; "+
 		"default: as the server is set up")
-	f.String("name", "", "name of the workflow; default: what is aligned")
 	addFilesFlag(c)
 	addFolderFlags(c, "align-WORKFLOW")
-	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
-	return c
+	return addWorkflowFlags(c, "what is aligned")
 }
 
 // runAlign creates an alignment, follows it and downloads its files.
@@ -54,8 +53,7 @@ func runAlign(cmd *cobra.Command, c *api.Client, args []string) error {
 	if pairing, _ := cmd.Flags().GetString("pairing"); pairing != "" {
 		input["pairing"] = pairing
 	}
-	name, _ := cmd.Flags().GetString("name")
-	w, err := runWorkflow(cmd, c, "alignment_v1", name, input)
+	w, err := runWorkflow(cmd, c, "alignment_v1", input)
 	if err != nil || w == nil {
 		return err
 	}
@@ -77,11 +75,10 @@ func proteinsToAlign(cmd *cobra.Command, args []string) ([]string, error) {
 		return nil, err
 	}
 	defer from.close()
-	as, _ := cmd.Flags().GetString("format")
-	if text, err = from.detach(text, as); err != nil {
+	if text, err = from.detach(text); err != nil {
 		return nil, cli.Usagef("%s: %w", args[0], err)
 	}
-	got, err := format.Import(text, format.Name(as), format.Options{Files: from.files()})
+	got, err := format.Import(text, from.format, format.Options{Files: from.files()})
 	if err != nil {
 		return nil, cli.Usagef("%s: %w", args[0], err)
 	}

@@ -189,11 +189,8 @@ func resolveCreator(ctx context.Context, c *api.Client, user *string) error {
 		}
 		names = append(names, m.Name)
 	}
-	hint := "it must be me, or the name or id of a user who is in the project"
-	if near := pleat.Nearest(*user, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return cli.Usagef("--created-by: nobody called %q is in the project; %s", pleat.Clip(*user), hint)
+	return cli.Usagef("--created-by: nobody called %q is in the project; %s", pleat.Clip(*user),
+		cli.Suggest(*user, names, "it must be me, or the name or id of a user who is in the project"))
 }
 
 // cancelledState is the state to print after a cancellation. A running job or workflow is still RUNNING until its

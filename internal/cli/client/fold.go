@@ -266,12 +266,11 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 		return nil, brought{}, err
 	}
 	defer from.close()
-	as, _ := cmd.Flags().GetString("format")
-	if text, err = from.detach(text, as); err != nil {
+	if text, err = from.detach(text); err != nil {
 		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
 	}
-	file := api.ImportJobs{Content: text, Format: as, ModelName: model, Name: name}
-	if _, err := format.Import(text, format.Name(as), format.Options{Name: name, Files: from.files()}); err != nil {
+	file := api.ImportJobs{Content: text, Format: string(from.format), ModelName: model, Name: name}
+	if _, err := format.Import(text, from.format, format.Options{Name: name, Files: from.files()}); err != nil {
 		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
 	}
 	got, with, err := importText(cmd, c, file, from)

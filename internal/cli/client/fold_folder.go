@@ -202,9 +202,8 @@ func (r *folderFold) failed(j *foldedJob, err error) error {
 // key identifies what is made of a file: its text, the files that it names, the model, the seed and the format.
 func (r *folderFold) key(f *inputFile) (string, error) {
 	sum := sha256.New()
-	as, _ := r.cmd.Flags().GetString("format")
 	public, _ := r.cmd.Flags().GetBool("public")
-	fmt.Fprintf(sum, "%q %q %q %q %t\n", f.name, r.model, r.seed, as, public)
+	fmt.Fprintf(sum, "%q %q %q %q %t\n", f.name, r.model, r.seed, r.in.from.format, public)
 	from, text, err := r.named(f)
 	if err != nil {
 		return "", err
@@ -218,11 +217,10 @@ func (r *folderFold) key(f *inputFile) (string, error) {
 
 // named returns the files that one input names, and its text.
 func (r *folderFold) named(f *inputFile) (*sources, string, error) {
-	from := &sources{folders: r.in.from.folders, found: map[string]*sourceFile{}}
-	as, _ := r.cmd.Flags().GetString("format")
-	text, err := r.in.text(f, as, from)
+	from := &sources{folders: r.in.from.folders, format: r.in.from.format, found: map[string]*sourceFile{}}
+	text, err := r.in.text(f, from)
 	if err == nil {
-		_, err = parseInput(f, text, as, format.Options{}, from.files())
+		_, err = r.in.parse(f, text, format.Options{}, from.files())
 	}
 	return from, text, err
 }
@@ -233,10 +231,9 @@ func (r *folderFold) plan(f *inputFile, key string) ([]*foldedJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	as, _ := r.cmd.Flags().GetString("format")
 	got, _, err := importText(r.cmd, r.c, api.ImportJobs{
 		Content:   text,
-		Format:    as,
+		Format:    string(from.format),
 		ModelName: r.model,
 		Name:      words.Shorten(f.stem(), pleat.MaxName),
 	}, from)

@@ -18,6 +18,8 @@ import (
 // usageCmd returns the command that shows how much of today's quotas the user of the key has used, and what runs have
 // spent.
 func usageCmd() *cobra.Command {
+	var q api.SpentQuery
+	var everyone, all, asCSV bool
 	c := inProject(&cobra.Command{
 		Use:   "usage",
 		Short: "Show how much of today's quotas is used, and what your runs, a project or all projects have spent",
@@ -31,13 +33,6 @@ those of all projects. The days are those of UTC on which the attempts have ende
   pleat usage --project "Lab A" --everyone --by user,model
   pleat usage --all --by project,day --csv > usage.csv`,
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-		f := cmd.Flags()
-		var q api.SpentQuery
-		q.From, _ = f.GetString("from")
-		q.To, _ = f.GetString("to")
-		q.By, _ = f.GetStringSlice("by")
-		everyone, _ := f.GetBool("everyone")
-		all, _ := f.GetBool("all")
 		if all && everyone {
 			return cli.Usagef("--all and --everyone cannot be used together")
 		}
@@ -45,18 +40,18 @@ those of all projects. The days are those of UTC on which the attempts have ende
 		if err != nil {
 			return err
 		}
-		if asCSV, _ := f.GetBool("csv"); asCSV {
+		if asCSV {
 			return out.writeCSV(cmd.OutOrStdout())
 		}
 		return cli.PrintResult(cmd, out.document, func() error { return out.print(cmd.OutOrStdout()) })
 	})
 	f := c.Flags()
-	f.String("from", "", "first day, such as 2027-01-01; default: the first of the month")
-	f.String("to", "", "last day; default: today")
-	f.StringSlice("by", nil, "what sums are told apart by: user, project, model, day")
-	f.Bool("everyone", false, "what the runs of all members of the project have spent")
-	f.Bool("all", false, "what the runs of all projects have spent, for operators")
-	f.Bool("csv", false, "print the sums as CSV")
+	f.StringVar(&q.From, "from", "", "first day, such as 2027-01-01; default: the first of the month")
+	f.StringVar(&q.To, "to", "", "last day; default: today")
+	f.StringSliceVar(&q.By, "by", nil, "what sums are told apart by: user, project, model, day")
+	f.BoolVar(&everyone, "everyone", false, "what the runs of all members of the project have spent")
+	f.BoolVar(&all, "all", false, "what the runs of all projects have spent, for operators")
+	f.BoolVar(&asCSV, "csv", false, "print the sums as CSV")
 	return withJSON(c)
 }
 

@@ -177,10 +177,8 @@ func namedEndpoint(ctx context.Context, c *api.Client, arg string) (string, erro
 		}
 		names = append(names, e.Name)
 	}
-	if n := pleat.Nearest(arg, names); n != "" {
-		return "", cli.Usagef("there is no endpoint %q; did you mean %q?", pleat.Clip(arg), n)
-	}
-	return "", cli.Usagef("there is no endpoint %q; see pleat webhooks endpoints list", pleat.Clip(arg))
+	return "", cli.Usagef("there is no endpoint %q; %s", pleat.Clip(arg),
+		cli.Suggest(arg, names, "see pleat webhooks endpoints list"))
 }
 
 // resolveEndpoint replaces the name of an endpoint that --endpoint gives by the id; empty: there is none.
