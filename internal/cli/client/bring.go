@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -66,7 +67,7 @@ func (s *sources) bring(cmd *cobra.Command, c *api.Client, texts bool) (brought,
 		if there[name] == of[name].sha256 {
 			continue
 		}
-		if err := out.upload(cmd.Context(), c, name, of[name]); err != nil {
+		if err := upload(cmd.Context(), c, out.item, name, of[name].open); err != nil {
 			out.discard(cmd, c)
 			return out, explain(c, err)
 		}
@@ -95,15 +96,20 @@ func deleteItem(ctx context.Context, c *api.Client, id string) {
 	_, _ = c.DeleteItem(context.WithoutCancel(ctx), id)
 }
 
-// upload stores a file of this machine in a library item under a name.
-func upload(ctx context.Context, c *api.Client, item, name, path string) error {
-	in, err := os.Open(path)
+// upload stores a file of this machine in a library item under a name. Open opens the file.
+func upload(ctx context.Context, c *api.Client, item, name string, open func() (io.ReadCloser, error)) error {
+	in, err := open()
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	_, err = c.UploadFile(ctx, item, name, in)
 	return err
+}
+
+// opener returns the function that opens the file of a path.
+func opener(path string) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return os.Open(path) }
 }
 
 // storedName is the name of a file in the library: that of the file, made plain, with a part of its hash, since files
@@ -154,17 +160,6 @@ func (b *brought) list(ctx context.Context, c *api.Client) (map[string]string, e
 		out[f.FileName] = f.SHA256
 	}
 	return out, nil
-}
-
-// upload stores a file of this machine in the item.
-func (b *brought) upload(ctx context.Context, c *api.Client, name string, f *sourceFile) error {
-	in, err := f.open()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = c.UploadFile(ctx, b.item, name, in)
-	return err
 }
 
 // discard deletes the item again, if this command made it.

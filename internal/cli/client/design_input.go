@@ -136,7 +136,7 @@ func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[str
 	}
 	in := api.CreateItem{Name: name, FileType: "protein", Origin: "pleat design"}
 	item, err = createItem(cmd.Context(), c, in, func(item string) error {
-		return upload(cmd.Context(), c, item, name, arg)
+		return upload(cmd.Context(), c, item, name, opener(arg))
 	})
 	if err != nil {
 		return nil, "", explain(c, err)

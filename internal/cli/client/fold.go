@@ -430,7 +430,7 @@ func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (
 		Origin:   "pleat fold",
 	}, func(item string) error {
 		for i, p := range paths {
-			if err := upload(cmd.Context(), c, item, fmt.Sprintf("%d.a3m", i+1), p); err != nil {
+			if err := upload(cmd.Context(), c, item, fmt.Sprintf("%d.a3m", i+1), opener(p)); err != nil {
 				return err
 			}
 		}

@@ -126,16 +126,16 @@ func (r *folderFold) run() error {
 	if noWait, _ := r.cmd.Flags().GetBool("no-wait"); noWait {
 		return r.summary()
 	}
-	show := newCounter(r.cmd.ErrOrStderr(), len(r.jobs))
-	w := newWaiter(show.note)
+	show := cli.NewCounter(r.cmd.ErrOrStderr(), len(r.jobs))
+	w := newWaiter(show.Note)
 	for _, j := range r.jobs {
 		if err := r.finish(j, w); err != nil {
-			show.close()
+			show.Close()
 			return r.interrupted(err)
 		}
-		show.add(j.label() + " " + j.Status)
+		show.Add(j.label() + " " + j.Status)
 	}
-	show.close()
+	show.Close()
 	return r.summary()
 }
 

@@ -387,7 +387,6 @@ func webhooksTest() *cobra.Command {
 	return inProject(&cobra.Command{
 		Use:   "test",
 		Short: "Send a test delivery to your webhook and show the result",
-		Args:  cli.ExactArgs(),
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 		d, err := c.TestWebhook(cmd.Context())
 		if err != nil {
