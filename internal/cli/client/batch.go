@@ -197,10 +197,8 @@ func batchList() *cobra.Command {
 				fmt.Sprint(b.Counts["FAILED"]), b.ModelName, b.CreatedAt.Format(time.DateTime), b.Name}
 		})
 	})
-	c.Flags().StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
-	c.Flags().IntVar(&filter.Limit, "limit", 50, "number of batches, at most 200")
-	c.Flags().StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
-	return withJSON(c)
+	addCreatorFlag(c, &filter.CreatedBy)
+	return withPages(c, "batches", &filter.Limit, &filter.Cursor)
 }
 
 // batchStatus returns the command that prints a batch, at once or when it has ended.

@@ -86,6 +86,14 @@ func withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// withPages adds the flags of a command that prints a page of a list, and returns the command. The entries, such as
+// jobs, are for the help.
+func withPages(cmd *cobra.Command, entries string, limit *int, cursor *string) *cobra.Command {
+	cmd.Flags().IntVar(limit, "limit", 50, "number of "+entries+", at most 200")
+	cmd.Flags().StringVar(cursor, "cursor", "", "cursor that the previous page printed")
+	return withJSON(cmd)
+}
+
 // changeObject completes a command that makes one change to an object, as [onObject] does, and prints a line that says
 // what has become of it.
 func changeObject[T any](
@@ -164,8 +172,10 @@ func creatorName(by *api.Creator) string {
 	return *by.Name
 }
 
-// createdByUsage is the help of --created-by.
-const createdByUsage = "only what this user made: me, or the name or id of a user"
+// addCreatorFlag adds the flag --created-by, which resolveCreator reads.
+func addCreatorFlag(cmd *cobra.Command, user *string) {
+	cmd.Flags().StringVar(user, "created-by", "", "only what this user made: me, or the name or id of a user")
+}
 
 // resolveCreator replaces the name of a user that --created-by gives by the id. Names are looked up among the members
 // of the project of the command.

@@ -47,12 +47,10 @@ func jobsList() *cobra.Command {
 		})
 	})
 	f := c.Flags()
-	f.IntVar(&filter.Limit, "limit", 50, "number of jobs, at most 200")
-	f.StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
 	f.StringVar(&filter.Status, "status", "", "only jobs with this status, such as RUNNING")
 	f.StringVar(&filter.Query, "query", "", "only jobs whose name contains this text")
-	f.StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
-	return withJSON(c)
+	addCreatorFlag(c, &filter.CreatedBy)
+	return withPages(c, "jobs", &filter.Limit, &filter.Cursor)
 }
 
 // jobsGet returns the command that prints the state of a job's latest run: its position in the queue or its stage while

@@ -279,9 +279,7 @@ func webhooksList() *cobra.Command {
 	fl.StringVar(&f.Status, "status", "", "only deliveries with this status: PENDING, RUNNING, SUCCEEDED or FAILED")
 	fl.StringVar(&f.SourceID, "job", "", "only deliveries of this job")
 	fl.StringVar(&f.Endpoint, "endpoint", "", "only deliveries to this endpoint, by its name or id")
-	fl.IntVar(&f.Limit, "limit", 50, "number of deliveries, at most 200")
-	fl.StringVar(&f.Cursor, "cursor", "", "cursor that the previous page printed")
-	return withJSON(c)
+	return withPages(c, "deliveries", &f.Limit, &f.Cursor)
 }
 
 // printDeliveries prints a page of deliveries. A column names their endpoints if one has a name.

@@ -42,13 +42,11 @@ func workflowsList() *cobra.Command {
 		})
 	})
 	f := c.Flags()
-	f.IntVar(&filter.Limit, "limit", 50, "number of workflows, at most 200")
-	f.StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
 	f.StringVar(&filter.Status, "status", "", "only workflows with this status, such as RUNNING")
 	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1, md, design_v1 or compare_v1")
 	f.StringVar(&filter.SourceJob, "job", "", "only workflows on this job")
-	f.StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
-	return withJSON(c)
+	addCreatorFlag(c, &filter.CreatedBy)
+	return withPages(c, "workflows", &filter.Limit, &filter.Cursor)
 }
 
 // workflowsGet returns the command that shows a workflow and its answer or its measurements. With --wait it follows the
