@@ -1,7 +1,9 @@
 package api
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"time"
 
@@ -78,6 +80,15 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
+// StatusOf returns the HTTP status with which the service has refused a call; 0 for any other error and for nil.
+func StatusOf(err error) int {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Status
+	}
+	return 0
+}
+
 // FieldError is one fault of a request.
 type FieldError struct {
 	Field   string `json:"field" doc:"Path of the value at fault, such as params.seed; empty: the whole request."`
@@ -101,4 +112,27 @@ const ProblemType = "application/problem+json"
 type List[T any] struct {
 	Data       []T     `json:"data"`
 	NextCursor *string `json:"next_cursor" doc:"The cursor of the next page; null on the last page."`
+}
+
+// All returns the entries of a list, page after page. Read reads the page of a cursor, such as that of
+// [Client.AllUsers]; the first page has an empty one. An error ends the list: it comes once, without an entry.
+func All[T any](read func(cursor string) (List[T], error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for cursor := ""; ; {
+			page, err := read(cursor)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page.Data {
+				if !yield(&page.Data[i], nil) {
+					return
+				}
+			}
+			if page.NextCursor == nil || *page.NextCursor == "" {
+				return
+			}
+			cursor = *page.NextCursor
+		}
+	}
 }

@@ -23,7 +23,8 @@
 // [Client.CreateJob] returns at once. [Client.Wait] reconnects where its connection breaks, and [Client.Follow] calls a
 // function with each step of the progress instead. [Client.Download] stores a file of the results. [Client.Models]
 // lists the models of the service, [Client.CreateBatch] creates thousands of jobs at once, and
-// [Client.CreateWorkflow] asks questions about structures and simulates them. Refusals are of the type [*Error].
+// [Client.CreateWorkflow] asks questions about structures and simulates them. [All] reads a list page by page. Refusals
+// are of the type [*Error], and [StatusOf] returns their HTTP status.
 //
 // Together with the OpenAPI document this package is the only public promise of the module. It imports only the
 // standard library and internal/words, and knows nothing of how the service works.

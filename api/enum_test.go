@@ -10,6 +10,7 @@ import (
 
 // Every tag names an enumeration, and every enumeration has a field.
 func TestEnums(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

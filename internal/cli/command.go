@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -31,6 +32,15 @@ func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	}
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return c
+}
+
+// Suggest ends a message about a name that nothing has: it asks whether the nearest of the names was meant, or says
+// otherwise if none is near.
+func Suggest(name string, names []string, otherwise string) string {
+	if near := pleat.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
 }
 
 // ExactArgs requires one argument for each name. The names, such as "a job's identifier", are for the message; without

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,6 +23,14 @@ func PrintResult(cmd *cobra.Command, v any, human func() error) error {
 		return PrintJSON(cmd.OutOrStdout(), v)
 	}
 	return human()
+}
+
+// PrintLine prints the result of a command on its standard output: with --json as JSON, otherwise as a line of text.
+func PrintLine(cmd *cobra.Command, v any, text string) error {
+	return PrintResult(cmd, v, func() error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+		return err
+	})
 }
 
 // PrintJSON writes a value as indented JSON, with the fields of the API.
@@ -51,6 +60,21 @@ func PrintTable(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
+// Rows returns a table for [PrintTable]: the head, and a row for each entry of a list.
+func Rows[T any](head []string, list []T, row func(*T) []string) [][]string {
+	rows := [][]string{head}
+	for i := range list {
+		rows = append(rows, row(&list[i]))
+	}
+	return rows
+}
+
+// PrintRows prints a list as the result of a command: with --json as JSON, otherwise as a table with a row for each
+// entry.
+func PrintRows[T any](cmd *cobra.Command, list []T, head []string, row func(*T) []string) error {
+	return PrintResult(cmd, list, func() error { return PrintTable(cmd.OutOrStdout(), Rows(head, list, row)) })
+}
+
 // FormatScore returns a score in the format of package fmt, or a dash if the engine gives none.
 func FormatScore(v *float64, format string) string {
 	if v == nil {
@@ -68,11 +92,30 @@ func FormatTime[T interface{ Format(layout string) string }](t *T) string {
 }
 
 // TextOrDash returns a text, or a dash for nil.
-func TextOrDash(text *string) string {
-	if text == nil {
+func TextOrDash(text *string) string { return ValueOr(text, "-") }
+
+// NumberOrDash returns a number, or a dash for nil.
+func NumberOrDash(n *int) string {
+	if n == nil {
 		return "-"
 	}
-	return *text
+	return strconv.Itoa(*n)
+}
+
+// ValueOr returns a value, or another one for nil.
+func ValueOr[T any](v *T, otherwise T) T {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+// TextOrNil returns a text, or nil for an empty one, as requests have texts that may be left out.
+func TextOrNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // Printable returns text from a server with its control characters, except line breaks and tabs, replaced: they could

@@ -36,11 +36,7 @@ type Progress struct {
 // NewProgress returns a progress that draws bars if out is a terminal of at least 60 columns, and otherwise writes
 // lines, which a log can hold.
 func NewProgress(out io.Writer) *Progress {
-	p := &Progress{out: out}
-	if DrawsBars(out) {
-		p.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
-	}
-	return p
+	return &Progress{out: out, bars: newBars(out)}
 }
 
 // DrawsBars reports whether out is a terminal with room for bars. Some terminals report a width of 0.
@@ -51,6 +47,19 @@ func DrawsBars(out io.Writer) bool {
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	return err == nil && width >= 60
+}
+
+// newBars returns a container for bars; nil: out has no room for them.
+func newBars(out io.Writer) *mpb.Progress {
+	if !DrawsBars(out) {
+		return nil
+	}
+	return mpb.New(mpb.WithOutput(out), mpb.WithWidth(40), mpb.WithAutoRefresh())
+}
+
+// barEnd is the end of a bar: the percentage and the time that has passed.
+func barEnd() mpb.BarOption {
+	return mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6}))
 }
 
 // Note prints a line, above the bars if there are any.
@@ -102,7 +111,7 @@ func (p *Progress) draw() {
 		p.bar = p.bars.AddBar(int64(p.total),
 			mpb.BarOptional(mpb.BarRemoveOnComplete(), p.count > 12), // a terminal has few lines
 			mpb.PrependDecorators(decor.Name(fmt.Sprintf("%-12s", pleat.Clip(p.stage)))),
-			mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6})))
+			barEnd())
 	}
 	p.bar.SetTotal(int64(p.total), false)
 	p.bar.SetCurrent(int64(p.done))

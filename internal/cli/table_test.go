@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is not a terminal gets whole cells, each on its line.
+// A writer other than a terminal gets whole cells, each on its line.
 func TestTableIsWhole(t *testing.T) {
 	var out bytes.Buffer
 	name := strings.Repeat("long ", 40) + "name"

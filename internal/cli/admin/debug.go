@@ -71,7 +71,7 @@ const (
 	// bundleTime bounds the collection of a bundle, and partTime that of a part.
 	bundleTime = 2 * time.Minute
 	partTime   = 45 * time.Second
-	// maxPart bounds a part, in bytes. What is longer is cut off, with a note.
+	// maxPart bounds a part, in bytes. A longer one is cut off, with a note.
 	maxPart = 4 << 20
 )
 

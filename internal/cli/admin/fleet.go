@@ -32,7 +32,7 @@ this machine (driver local). It cancels workers that have not started and that n
 worker that runs: workers end by themselves, when they are idle or their time is over.
 
 It keeps no state of its own: it reads from the cluster which workers there are, so it can be killed and started
-again at any time. Of several fleets of a service one leads, and the others wait. Workers read their settings from a
+again at any time. If a service has several fleets, one leads and the others wait. Workers read their settings from a
 file, the one of this process unless fleet-config names another. They get no secrets by command line or environment.
 Workers on other machines need PostgreSQL, or the address of a server and a token of their class.
 

@@ -20,7 +20,9 @@ import (
 // keysCmd returns the group of commands on API keys. They work on the database itself, next to a running server or
 // without one, so that the first key can be created; they need no API key.
 func keysCmd() *cobra.Command {
-	return cli.Group("keys", "Create, list and revoke API keys in the server's database", "",
+	return cli.Group("keys", "Create, list and revoke API keys in the server's database",
+		`These commands open the server's database, next to a running server or without one, and need no key. A server
+lets users create, list and revoke their own keys only (/v1/keys).`,
 		keysCreate(), keysList(), keysRevoke())
 }
 
@@ -32,7 +34,9 @@ func keysCreate() *cobra.Command {
 		Short: "Create a key and print it",
 		Long: `Creates an API key for a user and prints only the key on standard output. The key is not shown again. A
 user who does not exist is created. A running server accepts the key at once. The database must exist, so
-that a mistyped folder is not taken for a new service; --init creates one that does not.`,
+that a mistyped folder is not taken for a new service; --init creates one that does not.
+
+The command works on the database because the first key must exist before anybody can call a server.`,
 		Example: `  export PLEAT_KEY=$(pleat keys create --user alice)
   pleat keys create --user alice --label cluster --user-quota 500
   pleat keys create --user alice --label dashboard --scopes read --expires 2027-01-31
@@ -156,23 +160,21 @@ func keysList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List keys by their prefix",
-		Args:  cli.ExactArgs(),
+		Long: `Lists the keys of all users by their prefix, with the revoked ones. The command works on the database
+because a server shows users their own keys only.`,
+		Args: cli.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			user, _ := cmd.Flags().GetString("user")
-			asJSON, _ := cmd.Flags().GetBool("json")
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 				keys, err := keysOf(ctx, s, user)
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), keys)
-				}
-				rows := [][]string{{
+				head := []string{
 					"KEY", "USER", "PREFIX", "LABEL", "SCOPES", "PROJECT", "CREATED", "LAST USED", "EXPIRES", "REVOKED",
-				}}
-				for _, k := range keys {
-					rows = append(rows, []string{
+				}
+				return cli.PrintRows(cmd, keys, head, func(k *keyRow) []string {
+					return []string{
 						k.ID,
 						k.User,
 						k.Prefix,
@@ -183,9 +185,8 @@ func keysList() *cobra.Command {
 						cli.FormatTime(k.LastUsedAt),
 						cli.FormatTime(k.ExpiresAt),
 						cli.FormatTime(k.RevokedAt),
-					})
-				}
-				return cli.PrintTable(cmd.OutOrStdout(), rows)
+					}
+				})
 			})
 		},
 	}
@@ -262,7 +263,8 @@ func keysRevoke() *cobra.Command {
 		Use:   "revoke KEY",
 		Short: "Revoke a key",
 		Long: `Revokes a key; it is refused from then on. KEY is the identifier or, if only one key has it, the prefix
-that pleat keys list shows.`,
+that pleat keys list shows. The command works on the database because a server lets users revoke their own keys only,
+and an operator must be able to end a leaked key of anybody, also while no server runs.`,
 		Args: cli.ExactArgs("a key's identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store) error {

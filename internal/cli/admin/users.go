@@ -39,15 +39,19 @@ func userRowOf(u *people.User) userRow {
 
 // usersGrant returns the command that makes a user an operator, or the one that ends that.
 func usersGrant(grant bool) *cobra.Command {
+	const why = "The command works on the database because access to it, and no key, decides who is an operator."
 	c := &cobra.Command{
 		Use:   "grant NAME operator",
 		Short: "Make a user an operator of the service",
 		Long: `Makes a user an operator, whose keys that reach every project may create projects, change their quotas
-and decide who works in them. An operator who is in no project does not read what it owns.`,
+and decide who works in them. An operator who is in no project does not read what it owns.
+
+` + why,
 	}
 	done := "is an operator now"
 	if !grant {
-		c.Use, c.Short, c.Long = "revoke NAME operator", "End that a user is an operator", ""
+		c.Use, c.Short = "revoke NAME operator", "End that a user is an operator"
+		c.Long = "Ends that a user is an operator.\n\n" + why
 		done = "is no operator now"
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
@@ -146,7 +150,9 @@ func usersExport() *cobra.Command {
 its roles, its keys without their secrets, the address and the mails to it, what it has made, and what the
 audit log has by and about it.
 The results themselves are not in it: the user downloads them, for example with pleat jobs results. Log
-files are not in it.`,
+files are not in it.
+
+The command works on the database because no key, not even that of an operator, reads all of this.`,
 		Example: `  pleat users export ada > ada.json`,
 		Args:    cli.ExactArgs("a user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -251,12 +257,13 @@ func usersDelete() *cobra.Command {
 		Short: "Delete a user with everything in the user's own project",
 		Long: `Disables a user, ends the user's keys and roles, deletes everything in the user's own project, and
 replaces the name by one such as deleted-9d0e3c1f5a7e wherever the service has written it. This cannot be
-undone. The only manager of a project is refused. After an interruption, repeat the command.
+undone. The only manager of a project is refused. After an interruption, repeat the command. It works on the
+database because no key, not even that of an operator, may delete another user.
 
-What stays: jobs, workflows and batches in projects of several users, which belong to them, with the new name
-as their creator; the audit log, without name and addresses; what people have written there, such as names of
-jobs; log files, and backups. Files of what was deleted go as after every deletion: the workers delete them,
-most at once and the last after about an hour.`,
+The service keeps jobs, workflows and batches in projects of several users, which belong to them, with the new
+name as their creator; the audit log, without name and addresses; texts that people have written there, such as
+names of jobs; log files, and backups. The files of deleted objects go as after every deletion: the workers
+delete them, most at once and the last after about an hour.`,
 		Args: cli.ExactArgs("a user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if yes, _ := cmd.Flags().GetBool("yes"); !yes {

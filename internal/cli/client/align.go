@@ -10,7 +10,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 	"pleat/internal/format"
 )
 
@@ -28,19 +27,16 @@ Interrupting the command leaves the search running.`,
   pleat align --sequence DAYAQWLKDGGPSSGRPPPS
   pleat fold complex.fasta --model boltz-2 --alignment-id 01890a5d-ac96-774b-bcce-b302099a8057`,
 		Args: sequenceOr("file", "a file"),
-		RunE: onServer(keyRequired, runAlign),
+		RunE: call(runAlign).run(keyRequired),
 	}
 	f := c.Flags()
 	f.String("sequence", "", "protein to align instead of a file; : between several")
 	f.String("format", "", "format of the file, as of pleat fold; default: detected")
 	f.String("pairing", "", "how rows of several proteins are paired by their organism: greedy, complete or none; "+
 		"default: as the server is set up")
-	f.String("name", "", "name of the workflow; default: what is aligned")
 	addFilesFlag(c)
 	addFolderFlags(c, "align-WORKFLOW")
-	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	return addWorkflowFlags(c, "what is aligned")
 }
 
 // runAlign creates an alignment, follows it and downloads its files.
@@ -57,8 +53,7 @@ func runAlign(cmd *cobra.Command, c *api.Client, args []string) error {
 	if pairing, _ := cmd.Flags().GetString("pairing"); pairing != "" {
 		input["pairing"] = pairing
 	}
-	name, _ := cmd.Flags().GetString("name")
-	w, err := runWorkflow(cmd, c, "alignment_v1", name, input)
+	w, err := runWorkflow(cmd, c, "alignment_v1", input)
 	if err != nil || w == nil {
 		return err
 	}
@@ -80,11 +75,10 @@ func proteinsToAlign(cmd *cobra.Command, args []string) ([]string, error) {
 		return nil, err
 	}
 	defer from.close()
-	as, _ := cmd.Flags().GetString("format")
-	if text, err = from.detach(text, as); err != nil {
+	if text, err = from.detach(text); err != nil {
 		return nil, cli.Usagef("%s: %w", args[0], err)
 	}
-	got, err := format.Import(text, format.Name(as), format.Options{Files: from.files()})
+	got, err := format.Import(text, from.format, format.Options{Files: from.files()})
 	if err != nil {
 		return nil, cli.Usagef("%s: %w", args[0], err)
 	}
@@ -109,19 +103,9 @@ func downloadAlignment(cmd *cobra.Command, c *api.Client, w *api.Workflow, folde
 	if err != nil {
 		return explain(c, err)
 	}
-	rows := [][]string{{"PROTEIN", "RESIDUES", "ROWS", "PAIRED ROWS"}}
-	for i := range a.Proteins {
-		p := &a.Proteins[i]
+	head := []string{"PROTEIN", "RESIDUES", "ROWS", "PAIRED ROWS"}
+	return saveArtifacts(cmd, c, w, folder, cli.Rows(head, a.Proteins, func(p *api.AlignedProtein) []string {
 		residues := strconv.Itoa(len(p.Sequence))
-		rows = append(rows, []string{p.Chain, residues, rowCount(p.Depth), rowCount(p.PairedDepth)})
-	}
-	return saveArtifacts(cmd, c, w, folder, rows)
-}
-
-// rowCount is a number of rows, or a dash if there is none.
-func rowCount(n *int) string {
-	if n == nil {
-		return "-"
-	}
-	return strconv.Itoa(*n)
+		return []string{p.Chain, residues, cli.NumberOrDash(p.Depth), cli.NumberOrDash(p.PairedDepth)}
+	}))
 }

@@ -28,12 +28,18 @@ Interrupting the command leaves the question running.`,
 	f := c.Flags()
 	f.String("sequence", "", "chain, name or identifier of the sequence to ask about, as pleat jobs get prints them; "+
 		"default: the job's first protein")
-	f.String("name", "", "name of the workflow; default: the question")
 	f.Bool("public", false, "make the question and the answer readable for everyone")
-	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
 	f.Bool("json", false, "print the task's result as JSON")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	return addWorkflowFlags(c, "the question")
+}
+
+// addWorkflowFlags adds the flags of a command that runs a workflow, and returns the command; standard describes the
+// default name.
+func addWorkflowFlags(cmd *cobra.Command, standard string) *cobra.Command {
+	cmd.Flags().String("name", "", "name of the workflow; default: "+standard)
+	cmd.Flags().Bool("no-wait", false, "print the workflow's identifier and return at once")
+	config.AddFlags(cmd.Flags(), config.Client, config.Project)
+	return cmd
 }
 
 // runAsk creates a qna workflow for the job, follows it and prints its answer, with control characters replaced. The
@@ -48,7 +54,6 @@ func runAsk(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f := cmd.Flags()
-	name, _ := f.GetString("name")
 	input := map[string]any{"targetSource": "fold_job", "source_job_id": job, "question": args[1]}
 	if sequence, _ := f.GetString("sequence"); sequence != "" {
 		if input["source_sequence_id"], err = sequenceID(cmd.Context(), c, job, sequence); err != nil {
@@ -58,7 +63,7 @@ func runAsk(cmd *cobra.Command, args []string) error {
 	if public, _ := f.GetBool("public"); public {
 		input["isPublic"] = true
 	}
-	w, err := runWorkflow(cmd, c, "qna_v1", name, input)
+	w, err := runWorkflow(cmd, c, "qna_v1", input)
 	if err != nil || w == nil {
 		return err
 	}
@@ -75,11 +80,10 @@ func runAsk(cmd *cobra.Command, args []string) error {
 }
 
 // runWorkflow creates a workflow of a type, follows it to its end and returns it with its one task. With --no-wait it
-// prints the workflow's identifier instead, and returns nil. The server chooses the name if it is empty; one that is
-// too long is shortened.
-func runWorkflow(
-	cmd *cobra.Command, c *api.Client, workflow, name string, input map[string]any,
-) (*api.Workflow, error) {
+// prints the workflow's identifier instead, and returns nil. The server chooses the name if --name is empty; one that
+// is too long is shortened.
+func runWorkflow(cmd *cobra.Command, c *api.Client, workflow string, input map[string]any) (*api.Workflow, error) {
+	name, _ := cmd.Flags().GetString("name")
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
@@ -113,9 +117,9 @@ func endedWorkflow(cmd *cobra.Command, c *api.Client, id string) (*api.Workflow,
 	if w.Status == api.Completed && len(w.Tasks) == 1 {
 		return &w, nil
 	}
-	why := "it gives no reason"
-	if len(w.Tasks) == 1 && w.Tasks[0].Error != nil {
-		why = *w.Tasks[0].Error
+	why := noReason
+	if len(w.Tasks) == 1 {
+		why = cli.ValueOr(w.Tasks[0].Error, noReason)
 	}
 	return nil, cli.Exitf(cli.ExitUnfinished, "the workflow %s ended %s: %s", id, w.Status, why)
 }

@@ -9,12 +9,13 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // auditCmd returns the command that prints the audit log of all users. GET /v1/audit shows users their own.
 func auditCmd() *cobra.Command {
-	c := &cobra.Command{
+	var user string
+	var limit int
+	c := onServer(&cobra.Command{
 		Use:   "audit",
 		Short: "List changes of keys, webhook settings, projects and users, and sign-ins, as an operator",
 		Long: `Lists who created and revoked keys, signed in on the page, and changed webhook settings, projects and the
@@ -23,43 +24,33 @@ operator on the database; the address of an issuer means that it decided. Entrie
 500 of each user, project and action, or 10,000 if the project is one of several users.`,
 		Example: `  pleat audit --user alice
   pleat audit --limit 1000 --json`,
-		Args: cli.ExactArgs(),
-	}
-	var user string
-	var limit int
-	list := onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 		entries, err := auditOf(cmd.Context(), c, user, limit)
 		if err != nil {
 			return err
 		}
-		out, rows := []auditRow{}, [][]string{{"TIME", "USER", "BY KEY", "FROM", "ACTION", "SUBJECT", "DETAIL"}}
-		for i := range entries {
-			e := &entries[i]
-			out = append(out, auditRow{e.At, e.UserName, e.KeyPrefix, e.Address, e.Action, e.Subject, e.Detail})
-			rows = append(rows, []string{
+		head := []string{"TIME", "USER", "BY KEY", "FROM", "ACTION", "SUBJECT", "DETAIL"}
+		return cli.PrintRows(cmd, entries, head, func(e *auditRow) []string {
+			return []string{
 				e.At.Format(time.DateTime),
-				e.UserName,
+				e.User,
 				cmp.Or(e.KeyPrefix, "-"),
 				cmp.Or(e.Address, "-"),
 				e.Action,
 				cmp.Or(e.Subject, "-"),
 				cmp.Or(e.Detail, "-"),
-			})
-		}
-		return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
+			}
+		})
 	})
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if limit < 1 {
-			return cli.Usagef("--limit is %d; it must be 1 or more", limit)
-		}
-		return list(cmd, args)
-	}
 	f := c.Flags()
 	f.StringVar(&user, "user", "", "only entries of this user")
 	f.IntVar(&limit, "limit", 100, "maximum number of entries")
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
-	return c
+	return checkedFirst(withJSON(c), func(*cobra.Command, []string) error {
+		if limit < 1 {
+			return cli.Usagef("--limit is %d; it must be 1 or more", limit)
+		}
+		return nil
+	})
 }
 
 // auditRow is an entry in the output of audit. KeyPrefix is empty without a key, and Address for a change by an
@@ -75,7 +66,8 @@ type auditRow struct {
 }
 
 // auditOf returns the newest entries of the audit log, at most limit; an empty name means all users.
-func auditOf(ctx context.Context, c *api.Client, name string, limit int) (out []api.AuditEntry, err error) {
+func auditOf(ctx context.Context, c *api.Client, name string, limit int) (out []auditRow, err error) {
+	out = []auditRow{}
 	user := ""
 	if name != "" {
 		if user, err = userNamed(ctx, c, name); err != nil {
@@ -83,11 +75,16 @@ func auditOf(ctx context.Context, c *api.Client, name string, limit int) (out []
 		}
 	}
 	read := func(cursor string) (api.List[api.AuditEntry], error) { return c.AllAudit(ctx, cursor) }
-	err = eachEntry(read, func(e *api.AuditEntry) (more bool) {
-		if user == "" || e.UserID == user {
-			out = append(out, *e)
+	for e, err := range api.All(read) {
+		if err != nil {
+			return out, err
 		}
-		return len(out) < limit
-	})
-	return out, err
+		if user == "" || e.UserID == user {
+			out = append(out, auditRow{e.At, e.UserName, e.KeyPrefix, e.Address, e.Action, e.Subject, e.Detail})
+		}
+		if len(out) >= limit {
+			break
+		}
+	}
+	return out, nil
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +15,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 	"pleat/internal/format"
 )
 
@@ -31,7 +29,7 @@ func batchCmd() *cobra.Command {
 // running, and repeating the command within a day continues with it.
 func batchSubmit() *cobra.Command {
 	var in batchInput
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "submit FILE|FOLDER",
 		Short: "Create a batch from a file or a folder and follow it",
 		Long: `Creates a batch from a file or the files of a folder, shows its progress and waits until it has ended.
@@ -48,15 +46,14 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
   pleat batch submit boltz-inputs/ --model boltz-2
   pleat batch submit screen.json`,
 		Args: cli.ExactArgs("a file or folder"),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			request, with, err := in.read(cmd, c, args[0])
-			if err == nil {
-				err = submitBatch(cmd, c, request, &with)
-			}
-			with.discard(cmd, c)
-			return err
-		}),
-	}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		request, with, err := in.read(cmd, c, args[0])
+		if err == nil {
+			err = submitBatch(cmd, c, request, &with)
+		}
+		with.discard(cmd, c)
+		return err
+	})
 	f := c.Flags()
 	f.StringVar(&in.model, "model", "mini", "model, as pleat models lists them; not for JSON, which names its own")
 	f.StringVar(&in.name, "name", "", "name of the batch; default: that of the file")
@@ -65,9 +62,7 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
 	f.StringVar(&in.seed, "seed", "", "seed of all rows; default: the service chooses one for each")
 	f.Bool("dry-run", false, "check the batch and print what it comes to, without creating it")
 	f.Bool("no-wait", false, "print the batch's identifier and return at once")
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	return withJSON(c)
 }
 
 // submitBatch checks a batch, creates it and follows it, as the flags say. The files that were uploaded for it stay
@@ -99,10 +94,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 	with.made = false
 	fmt.Fprintf(cmd.ErrOrStderr(), "batch %s: %d rows, %d of them different\n", made.BatchID, made.Rows, made.Jobs)
 	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
-		return cli.PrintResult(cmd, made, func() error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), made.BatchID)
-			return err
-		})
+		return cli.PrintLine(cmd, made, made.BatchID)
 	}
 	return finishBatch(cmd, c, made.BatchID)
 }
@@ -116,7 +108,7 @@ func finishBatch(cmd *cobra.Command, c *api.Client, id string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), describeCounts(b))
 		return nil
 	})
-	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
+	if interrupted(cmd, err) {
 		const text = "interrupted; the batch continues. To wait for it: pleat batch status %[1]s --wait; to cancel " +
 			"it: pleat batch cancel %[1]s"
 		return cli.Exitf(cli.ExitInterrupted, text, id)
@@ -187,32 +179,26 @@ func describeValidation(v api.BatchValidation) [][]string {
 // batchList returns the command that prints a page of the caller's batches, newest first.
 func batchList() *cobra.Command {
 	var filter api.BatchesFilter
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "list",
 		Short: "List your batches, newest first",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
-				return err
-			}
-			list, err := c.Batches(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			head := []string{"BATCH", "STATUS", "ROWS", "COMPLETED", "FAILED", "MODEL", "CREATED", "NAME"}
-			owned := func(b api.Batch) api.Owned { return b.Owned }
-			return printWork(cmd, list, head, owned, func(b api.Batch) []string {
-				return []string{b.BatchID, b.Status, fmt.Sprint(b.Rows), fmt.Sprint(b.Counts["COMPLETED"]),
-					fmt.Sprint(b.Counts["FAILED"]), b.ModelName, b.CreatedAt.Format(time.DateTime), b.Name}
-			})
-		}),
-	}
-	c.Flags().StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
-	c.Flags().IntVar(&filter.Limit, "limit", 50, "number of batches, at most 200")
-	c.Flags().StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client, config.Project)
-	return c
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
+			return err
+		}
+		list, err := c.Batches(cmd.Context(), filter)
+		if err != nil {
+			return err
+		}
+		head := []string{"BATCH", "STATUS", "ROWS", "COMPLETED", "FAILED", "MODEL", "CREATED", "NAME"}
+		owned := func(b *api.Batch) api.Owned { return b.Owned }
+		return printWork(cmd, list, head, owned, func(b *api.Batch) []string {
+			return []string{b.BatchID, b.Status, fmt.Sprint(b.Rows), fmt.Sprint(b.Counts["COMPLETED"]),
+				fmt.Sprint(b.Counts["FAILED"]), b.ModelName, b.CreatedAt.Format(time.DateTime), b.Name}
+		})
+	})
+	addCreatorFlag(c, &filter.CreatedBy)
+	return withPages(c, "batches", &filter.Limit, &filter.Cursor)
 }
 
 // batchStatus returns the command that prints a batch, at once or when it has ended.
@@ -229,8 +215,7 @@ func batchStatus() *cobra.Command {
 		return printBatch(cmd, b)
 	})
 	c.Flags().Bool("wait", false, "wait until the batch has ended")
-	c.Flags().Bool("json", false, "print JSON")
-	return c
+	return withJSON(c)
 }
 
 // addRowsFlags adds the flags that select and order rows.
@@ -306,15 +291,8 @@ func downloadBatch(
 // batchRetry returns the command that runs failed rows again.
 func batchRetry() *cobra.Command {
 	c := &cobra.Command{Use: "retry BATCH", Short: "Run the rows of a batch again that failed or were stopped"}
-	onObject(c, "batch", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
-		r, err := c.RetryBatch(cmd.Context(), id)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d rows run again\n", r.Rows)
-		return err
-	})
-	return c
+	return changeObject(c, "batch", (*api.Client).RetryBatch,
+		func(r api.RetriedBatch) string { return fmt.Sprintf("%d rows run again", r.Rows) })
 }
 
 // batchRerun returns the command that makes a batch of the same rows with another model or seed.
@@ -322,64 +300,48 @@ func batchRerun() *cobra.Command {
 	var in api.RerunBatch
 	var params api.Params
 	var seed string
-	c := &cobra.Command{
+	c := onServer(&cobra.Command{
 		Use:   "rerun BATCH",
 		Short: "Fold the rows of a batch again with another model or seed, as a new batch",
-		Long: `Creates a batch of the same rows. Of the batch's parameters it keeps the model alone; all others, such as
-the number of samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any parameters.`,
+		Long: `Creates a batch of the same rows. It keeps the batch's model; all other parameters, such as the number of
+samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any parameters.`,
 		Example: "  pleat batch rerun 01890a5d-ac96-774b-bcce-b302099a8057 --seed 2",
 		Args:    cli.ExactArgs("a batch's identifier"),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			id, err := identifier("batch", args[0])
-			if err != nil {
-				return err
-			}
-			if in.Params = &params; seed != "" {
-				params.Seed = &seed
-			}
-			made, err := c.RerunBatch(cmd.Context(), id, in)
-			if err != nil {
-				return err
-			}
-			return cli.PrintResult(cmd, made, func() error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), made.BatchID)
-				return err
-			})
-		}),
-	}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		id, err := identifier("batch", args[0])
+		if err != nil {
+			return err
+		}
+		in.Params, params.Seed = &params, cli.TextOrNil(seed)
+		made, err := c.RerunBatch(cmd.Context(), id, in)
+		if err != nil {
+			return err
+		}
+		return cli.PrintLine(cmd, made, made.BatchID)
+	})
 	f := c.Flags()
 	f.StringVar(&params.ModelName, "model", "", "model of the new rows; default: that of the batch")
 	f.StringVar(&seed, "seed", "", "seed of the new rows; default: those that the rows name")
 	f.StringVar(&in.Name, "name", "", "name of the new batch; default: that of the batch")
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
-	return c
+	return withJSON(c)
 }
 
 // batchCancel returns the command that cancels a batch.
 func batchCancel() *cobra.Command {
 	c := &cobra.Command{Use: "cancel BATCH", Short: "Stop the rows of a batch that have not ended"}
-	onObject(c, "batch", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
-		b, err := c.CancelBatch(cmd.Context(), id)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rows that have not ended are being stopped; now %s\n",
-			describeCounts(b))
-		return err
+	return changeObject(c, "batch", (*api.Client).CancelBatch, func(b api.Batch) string {
+		return "the rows that have not ended are being stopped; now " + describeCounts(b)
 	})
-	return c
 }
 
 // batchDelete returns the command that deletes a batch.
 func batchDelete() *cobra.Command {
 	c := &cobra.Command{Use: "delete BATCH", Short: "Delete a batch with its jobs and files"}
-	onObject(c, "batch", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
-		if _, err := c.DeleteBatch(cmd.Context(), id); err != nil {
-			return err
+	return onObject(c, "batch", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+		_, err := c.DeleteBatch(cmd.Context(), id)
+		if err == nil {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "deleted", id)
 		}
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "deleted", id)
 		return err
 	})
-	return c
 }

@@ -33,9 +33,9 @@ var rowOptions = format.Options{Rows: true, Bytes: maxBatchFile, Jobs: pleat.Max
 
 // read reads a batch from a file or a folder, and uploads the alignments that it names; - is standard input.
 func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.CreateBatch, brought, error) {
-	out := api.CreateBatch{Kind: string(pleat.BatchList), Params: &api.Params{ModelName: b.model}}
-	if b.seed != "" {
-		out.Params.Seed = &b.seed
+	out := api.CreateBatch{
+		Kind:   string(pleat.BatchList),
+		Params: &api.Params{ModelName: b.model, Seed: cli.TextOrNil(b.seed)},
 	}
 	out.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	if path == "-" {
@@ -85,13 +85,12 @@ func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out
 		return brought{}, err
 	}
 	defer from.close()
-	as, _ := cmd.Flags().GetString("format")
-	if text, err = from.detach(text, as); err != nil {
+	if text, err = from.detach(text); err != nil {
 		return brought{}, cli.Usagef("%s: %w", path, err)
 	}
 	opt := rowOptions
 	opt.Name, opt.Files = out.Name, from.files()
-	if _, err := format.Import(text, format.Name(as), opt); err != nil {
+	if _, err := format.Import(text, from.format, opt); err != nil {
 		return brought{}, cli.Usagef("%s: %w", path, err)
 	}
 	with, err := from.bring(cmd, c, false)
@@ -99,7 +98,7 @@ func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out
 		return with, err
 	}
 	with.refer(&opt.Files)
-	got, err := format.Import(text, format.Name(as), opt)
+	got, err := format.Import(text, from.format, opt)
 	if err != nil {
 		return with, fmt.Errorf("%s: %w", path, err)
 	}
@@ -161,11 +160,10 @@ func (b batchInput) readFolder(cmd *cobra.Command, c *api.Client, dir string, ou
 	}
 	files := in.from.files()
 	with.refer(&files)
-	as, _ := cmd.Flags().GetString("format")
 	ids := words.Unique{}
 	for i := range in.files {
 		f := &in.files[i]
-		got, err := in.read(f, as, rowOptions, in.from, files)
+		got, err := in.read(f, rowOptions, in.from, files)
 		if err != nil {
 			return with, fmt.Errorf("%s: %w", f.name, err)
 		}

@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,8 +33,11 @@ type brought struct {
 // bringOrigin is the origin of the items that hold files of inputs.
 const bringOrigin = "pleat input files"
 
-// maxItemPages bounds the search for an item of an earlier command, in pages of 200.
-const maxItemPages = 25
+// maxItems bounds the search for an item of an earlier command, which reads the library in pages of itemPage.
+const (
+	maxItems = 5_000
+	itemPage = 200
+)
 
 // bring uploads the alignments and structures that an input names to an item of the library, and FASTA files if the
 // server is to read them. Equal files are in an item that an earlier command made, so that repeating a command makes
@@ -62,12 +67,49 @@ func (s *sources) bring(cmd *cobra.Command, c *api.Client, texts bool) (brought,
 		if there[name] == of[name].sha256 {
 			continue
 		}
-		if err := out.upload(cmd.Context(), c, name, of[name]); err != nil {
+		if err := upload(cmd.Context(), c, out.item, name, of[name].open); err != nil {
 			out.discard(cmd, c)
 			return out, explain(c, err)
 		}
 	}
 	return out, nil
+}
+
+// createItem creates a library item, fills it and returns its id. An item that cannot be filled is deleted.
+func createItem(
+	ctx context.Context, c *api.Client, in api.CreateItem, fill func(item string) error,
+) (id string, err error) {
+	item, err := c.CreateItem(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	if err := fill(item.ID); err != nil {
+		deleteItem(ctx, c, item.ID)
+		return "", err
+	}
+	return item.ID, nil
+}
+
+// deleteItem deletes an item of this command that nothing needs any more, also after an interruption. The server keeps
+// one that a workflow uses: its run has pinned it.
+func deleteItem(ctx context.Context, c *api.Client, id string) {
+	_, _ = c.DeleteItem(context.WithoutCancel(ctx), id)
+}
+
+// upload stores a file of this machine in a library item under a name. Open opens the file.
+func upload(ctx context.Context, c *api.Client, item, name string, open func() (io.ReadCloser, error)) error {
+	in, err := open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = c.UploadFile(ctx, item, name, in)
+	return err
+}
+
+// opener returns the function that opens the file of a path.
+func opener(path string) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return os.Open(path) }
 }
 
 // storedName is the name of a file in the library: that of the file, made plain, with a part of its hash, since files
@@ -81,22 +123,20 @@ func storedName(f *sourceFile) string {
 // find sets the item with a name that an earlier command made, or creates it. It returns the SHA-256 of its files by
 // name.
 func (b *brought) find(ctx context.Context, c *api.Client, name string) (map[string]string, error) {
-	cursor := ""
-	for range maxItemPages {
-		page, err := c.Library(ctx, cursor, 200)
+	seen := 0
+	for row, err := range api.All(func(cursor string) (api.List[api.LibraryRow], error) {
+		return c.Library(ctx, cursor, itemPage)
+	}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range page.Data {
-			if row.Name == name && row.Origin == bringOrigin && row.Type == "file" {
-				b.item = row.ID
-				return b.list(ctx, c)
-			}
+		if row.Name == name && row.Origin == bringOrigin && row.Type == "file" {
+			b.item = row.ID
+			return b.list(ctx, c)
 		}
-		if page.NextCursor == nil {
+		if seen++; seen == maxItems {
 			break
 		}
-		cursor = *page.NextCursor
 	}
 	made, err := c.CreateItem(ctx, api.CreateItem{Name: name, FileType: "a3m", Origin: bringOrigin})
 	b.item, b.made = made.ID, err == nil
@@ -122,21 +162,10 @@ func (b *brought) list(ctx context.Context, c *api.Client) (map[string]string, e
 	return out, nil
 }
 
-// upload stores a file of this machine in the item.
-func (b *brought) upload(ctx context.Context, c *api.Client, name string, f *sourceFile) error {
-	in, err := f.open()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = c.UploadFile(ctx, b.item, name, in)
-	return err
-}
-
 // discard deletes the item again, if this command made it.
 func (b *brought) discard(cmd *cobra.Command, c *api.Client) {
 	if b.made {
-		_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), b.item)
+		deleteItem(cmd.Context(), c, b.item)
 		b.made = false
 	}
 }

@@ -33,11 +33,12 @@ const (
 	keyOptional auth = false // public jobs can be read without one
 )
 
-// onServer returns the RunE of a command that calls a server. It creates the client and turns an error of the call into
-// a sentence that says what to do.
-func onServer(
-	key auth, do func(cmd *cobra.Command, c *api.Client, args []string) error,
-) func(*cobra.Command, []string) error {
+// call is what a command does with the client for its server.
+type call func(cmd *cobra.Command, c *api.Client, args []string) error
+
+// run returns the RunE of a command that makes a call. It creates the client and turns an error of the call into a
+// sentence that says what to do.
+func (do call) run(key auth) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := newClient(cmd, key)
 		if err != nil {
@@ -47,21 +48,77 @@ func onServer(
 	}
 }
 
+// onServer completes a command that calls a server: it adds the flags of a client and the RunE. A command without Args
+// accepts none.
+func onServer(cmd *cobra.Command, key auth, do call) *cobra.Command {
+	return complete(cmd, key, do, config.Client)
+}
+
+// inProject is onServer for a command on what a project owns: it has --project, too.
+func inProject(cmd *cobra.Command, key auth, do call) *cobra.Command {
+	return complete(cmd, key, do, config.Client, config.Project)
+}
+
+func complete(cmd *cobra.Command, key auth, do call, flags ...config.Group) *cobra.Command {
+	config.AddFlags(cmd.Flags(), flags...)
+	if cmd.Args == nil {
+		cmd.Args = cli.ExactArgs()
+	}
+	cmd.RunE = do.run(key)
+	return cmd
+}
+
+// checkedFirst completes a command that refuses some arguments or flags before it looks for a key.
+func checkedFirst(cmd *cobra.Command, check func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// withJSON adds the flag --json to a command whose result is one value, and returns the command.
+func withJSON(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().Bool("json", false, "print JSON")
+	return cmd
+}
+
+// withPages adds the flags of a command that prints a page of a list, and returns the command. The entries, such as
+// jobs, are for the help.
+func withPages(cmd *cobra.Command, entries string, limit *int, cursor *string) *cobra.Command {
+	cmd.Flags().IntVar(limit, "limit", 50, "number of "+entries+", at most 200")
+	cmd.Flags().StringVar(cursor, "cursor", "", "cursor that the previous page printed")
+	return withJSON(cmd)
+}
+
+// changeObject completes a command that makes one change to an object, as [onObject] does, and prints a line that says
+// what has become of it.
+func changeObject[T any](
+	cmd *cobra.Command, kind string, change func(*api.Client, context.Context, string) (T, error), say func(T) string,
+) *cobra.Command {
+	return onObject(cmd, kind, keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+		r, err := change(c, cmd.Context(), id)
+		if err == nil {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), say(r))
+		}
+		return err
+	})
+}
+
 // onObject completes a command whose only argument is the identifier of a kind of object, such as "job": it adds the
 // argument, the flags of a client and the RunE. An argument that is not an identifier is refused without a request.
 func onObject(
 	cmd *cobra.Command, kind string, key auth, do func(cmd *cobra.Command, c *api.Client, id string) error,
 ) *cobra.Command {
 	cmd.Args = cli.ExactArgs("a " + kind + "'s identifier")
-	run := onServer(key, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := identifier(kind, args[0]); err != nil { // checked before the key
-			return err
-		}
-		return run(cmd, args)
-	}
-	config.AddFlags(cmd.Flags(), config.Client)
-	return cmd
+	onServer(cmd, key, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
+	return checkedFirst(cmd, func(_ *cobra.Command, args []string) error {
+		_, err := identifier(kind, args[0])
+		return err
+	})
 }
 
 // identifier returns an argument that has the form of an identifier. Any other is a usage error, in which kind is the
@@ -76,13 +133,9 @@ func identifier(kind, arg string) (string, error) {
 
 // printList prints a page of a list: with --json as JSON, otherwise as a table with one row per entry. The cursor of
 // the next page goes to standard error, so that standard output is a table alone.
-func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row func(T) []string) error {
+func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row func(*T) []string) error {
 	return cli.PrintResult(cmd, list, func() error {
-		rows := [][]string{head}
-		for _, v := range list.Data {
-			rows = append(rows, row(v))
-		}
-		if err := cli.PrintTable(cmd.OutOrStdout(), rows); err != nil {
+		if err := cli.PrintTable(cmd.OutOrStdout(), cli.Rows(head, list.Data, row)); err != nil {
 			return err
 		}
 		if list.NextCursor != nil && *list.NextCursor != "" {
@@ -95,13 +148,13 @@ func printList[T any](cmd *cobra.Command, list api.List[T], head []string, row f
 // printWork is printList for work that projects own. A column says who made each entry if one stands in another project
 // than its maker's own.
 func printWork[T any](
-	cmd *cobra.Command, list api.List[T], head []string, owned func(T) api.Owned, row func(T) []string,
+	cmd *cobra.Command, list api.List[T], head []string, owned func(*T) api.Owned, row func(*T) []string,
 ) error {
-	if !slices.ContainsFunc(list.Data, func(v T) bool { return isShared(owned(v)) }) {
+	if !slices.ContainsFunc(list.Data, func(v T) bool { return isShared(owned(&v)) }) {
 		return printList(cmd, list, head, row)
 	}
 	last := len(head) - 1
-	return printList(cmd, list, slices.Insert(slices.Clone(head), last, "BY"), func(v T) []string {
+	return printList(cmd, list, slices.Insert(slices.Clone(head), last, "BY"), func(v *T) []string {
 		return slices.Insert(row(v), last, creatorName(owned(v).CreatedBy))
 	})
 }
@@ -119,8 +172,10 @@ func creatorName(by *api.Creator) string {
 	return *by.Name
 }
 
-// createdByUsage is the help of --created-by.
-const createdByUsage = "only what this user made: me, or the name or id of a user"
+// addCreatorFlag adds the flag --created-by, which resolveCreator reads.
+func addCreatorFlag(cmd *cobra.Command, user *string) {
+	cmd.Flags().StringVar(user, "created-by", "", "only what this user made: me, or the name or id of a user")
+}
 
 // resolveCreator replaces the name of a user that --created-by gives by the id. Names are looked up among the members
 // of the project of the command.
@@ -144,19 +199,15 @@ func resolveCreator(ctx context.Context, c *api.Client, user *string) error {
 		}
 		names = append(names, m.Name)
 	}
-	hint := "it must be me, or the name or id of a user who is in the project"
-	if near := pleat.Nearest(*user, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return cli.Usagef("--created-by: nobody called %q is in the project; %s", pleat.Clip(*user), hint)
+	return cli.Usagef("--created-by: nobody called %q is in the project; %s", pleat.Clip(*user),
+		cli.Suggest(*user, names, "it must be me, or the name or id of a user who is in the project"))
 }
 
-// printCancelled prints the state after a cancellation. A running job or workflow is still RUNNING until its worker has
-// stopped it.
-func printCancelled(cmd *cobra.Command, state string) error {
+// cancelledState is the state to print after a cancellation. A running job or workflow is still RUNNING until its
+// worker has stopped it.
+func cancelledState(state string) string {
 	if state == api.Running {
-		state = "stopping"
+		return "stopping"
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), state)
-	return err
+	return state
 }

@@ -9,7 +9,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // maxDirect is how many structures a server compares without a task.
@@ -20,11 +19,11 @@ func compareCmd() *cobra.Command {
 	var in api.CreateComparison
 	var reference int
 	var task bool
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "compare STRUCTURE STRUCTURE...",
 		Short: "Compare structures: RMSD, TM-score, lDDT and DockQ of every two",
 		Long: `Superposes structures and prints the scores of every two. A STRUCTURE is a job's identifier, job:ID,
-job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. Of each two, the reference, else the first one, is A.
+job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID. In each pair, A is the reference, else the first one.
 
 More than 4 structures are compared in a task of a worker, for which the command waits.`,
 		Example: `  pleat compare 01890a5d-ac96-774b-bcce-b302099a8057 pdb:1UBQ --reference 2`,
@@ -39,30 +38,27 @@ More than 4 structures are compared in a task of a worker, for which the command
 			}
 			return nil
 		},
-		RunE: onServer(keyOptional, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			for _, a := range args {
-				if pleat.IsUUID(a) {
-					a = "job:" + a
-				}
-				in.Of = append(in.Of, a)
+	}, keyOptional, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		for _, a := range args {
+			if pleat.IsUUID(a) {
+				a = "job:" + a
 			}
-			if reference > 0 {
-				in.Reference = &reference
-			}
-			out, err := compareOn(cmd, c, in, task || len(in.Of) > maxDirect)
-			if err != nil {
-				return err
-			}
-			return cli.PrintResult(cmd, out, func() error { return printComparison(cmd, out) })
-		}),
-	}
+			in.Of = append(in.Of, a)
+		}
+		if reference > 0 {
+			in.Reference = &reference
+		}
+		out, err := compareOn(cmd, c, in, task || len(in.Of) > maxDirect)
+		if err != nil {
+			return err
+		}
+		return cli.PrintResult(cmd, out, func() error { return printComparison(cmd, out) })
+	})
 	f := c.Flags()
 	f.IntVar(&reference, "reference", 0, "position of the reference, for DockQ; 0: none")
 	f.BoolVar(&task, "task", false, "compare in a task of a worker, also fewer than 5 structures")
 	f.StringVar(&in.Name, "name", "", "name of the task's workflow")
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	return withJSON(c)
 }
 
 // compareOn returns the comparison, for which it follows a workflow if inTask is set.
@@ -105,10 +101,9 @@ func printComparison(cmd *cobra.Command, c api.Comparison) error {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout())
-	rows = [][]string{{"A", "B", "ALIGNED", "RMSD", "TM (A)", "TM (B)", "LDDT CA", "LDDT", "DOCKQ"}}
-	for i := range c.Pairs {
-		p := &c.Pairs[i]
-		rows = append(rows, []string{
+	head := []string{"A", "B", "ALIGNED", "RMSD", "TM (A)", "TM (B)", "LDDT CA", "LDDT", "DOCKQ"}
+	rows = cli.Rows(head, c.Pairs, func(p *api.ComparedPair) []string {
+		return []string{
 			strconv.Itoa(p.A),
 			strconv.Itoa(p.B),
 			strconv.Itoa(p.AlignedResidues),
@@ -118,8 +113,8 @@ func printComparison(cmd *cobra.Command, c api.Comparison) error {
 			cli.FormatScore(p.LDDTCA, "%.3f"),
 			cli.FormatScore(p.LDDTAllAtom, "%.3f"),
 			cli.FormatScore(p.DockQ, "%.3f"),
-		})
-	}
+		}
+	})
 	if err := cli.PrintTable(cmd.OutOrStdout(), rows); err != nil {
 		return err
 	}

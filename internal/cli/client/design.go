@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 
@@ -9,7 +8,6 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // designCmd returns the command that designs binders of a target, and downloads their structures and tables. Exit codes
@@ -62,11 +60,8 @@ letter.`,
 	f.Int("designs", 50, "how many designs to make")
 	f.Int("keep", 5, "how many of them to return")
 	f.String("seed", "", "whole number from 0 to 4294967295")
-	f.String("name", "", "name of the workflow; default: Design")
 	addFolderFlags(c, "design-WORKFLOW")
-	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	return addWorkflowFlags(c, "Design")
 }
 
 // runDesign creates a design, follows it and downloads its files, by default into design-WORKFLOW.
@@ -89,12 +84,11 @@ func runDesign(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	name, _ := cmd.Flags().GetString("name")
-	w, err := runWorkflow(cmd, c, "design_v1", name, input)
+	w, err := runWorkflow(cmd, c, "design_v1", input)
 	if err != nil || w == nil {
 		var refused *api.Error
 		if item != "" && errors.As(err, &refused) { // no workflow was made
-			removeUnused(cmd, c, item)
+			deleteItem(cmd.Context(), c, item)
 		}
 		return err
 	}
@@ -103,11 +97,6 @@ func runDesign(cmd *cobra.Command, args []string) error {
 	}
 	printDesignNotes(cmd, w)
 	return nil
-}
-
-// removeUnused deletes an item that was uploaded for a workflow, unless a workflow uses it: then its run has pinned it.
-func removeUnused(cmd *cobra.Command, c *api.Client, item string) {
-	_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
 }
 
 // printDesignNotes prints what to know of a design.

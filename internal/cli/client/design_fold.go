@@ -24,8 +24,7 @@ has their scores, and how far each binder is from its design.`,
 	f.Int("top", 3, "how many designs, the best first: 1 to 20")
 	f.StringSlice("designs", nil, "ids of designs, instead of --top")
 	f.String("name", "", "start of the names of the jobs; default: the name of the workflow")
-	f.Bool("json", false, "print JSON")
-	return onObject(c, "workflow", keyRequired, foldDesigns)
+	return withJSON(onObject(c, "workflow", keyRequired, foldDesigns))
 }
 
 // foldDesigns creates the folds of designs and prints their jobs.
@@ -50,11 +49,10 @@ func foldDesigns(cmd *cobra.Command, c *api.Client, id string) error {
 		return err
 	}
 	return cli.PrintResult(cmd, out, func() error {
-		rows := [][]string{{"JOB", "RANK", "DESIGN", "NAME"}}
-		for _, d := range out.Data {
-			rows = append(rows, []string{d.JobID, fmt.Sprint(d.FinalRank), d.DesignID, d.JobName})
-		}
 		printNotes(cmd, out.Notes)
-		return cli.PrintTable(cmd.OutOrStdout(), rows)
+		head := []string{"JOB", "RANK", "DESIGN", "NAME"}
+		return cli.PrintTable(cmd.OutOrStdout(), cli.Rows(head, out.Data, func(d *api.FoldedDesign) []string {
+			return []string{d.JobID, fmt.Sprint(d.FinalRank), d.DesignID, d.JobName}
+		}))
 	})
 }

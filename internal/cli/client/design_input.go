@@ -134,13 +134,12 @@ func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[str
 		return nil, "", cli.Usagef("%q is neither a job's identifier nor a structure file, whose name ends in %s", arg,
 			strings.Join(pleat.StructureEndings, ", "))
 	}
-	made, err := c.CreateItem(cmd.Context(), api.CreateItem{Name: name, FileType: "protein", Origin: "pleat design"})
+	in := api.CreateItem{Name: name, FileType: "protein", Origin: "pleat design"}
+	item, err = createItem(cmd.Context(), c, in, func(item string) error {
+		return upload(cmd.Context(), c, item, name, opener(arg))
+	})
 	if err != nil {
 		return nil, "", explain(c, err)
 	}
-	if err := upload(cmd, c, made.ID, name, arg); err != nil {
-		removeUnused(cmd, c, made.ID)
-		return nil, "", explain(c, err)
-	}
-	return map[string]any{"libraryItemId": made.ID}, made.ID, nil
+	return map[string]any{"libraryItemId": item}, item, nil
 }

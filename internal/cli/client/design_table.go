@@ -60,10 +60,9 @@ func designTable(w *api.Workflow) [][]string {
 
 // foldTable returns a table of the folds of a design.
 func foldTable(folds []api.DesignFold) [][]string {
-	rows := [][]string{{"JOB", "DESIGN", "MODEL", "STATUS", "PLDDT", "IPTM", "BINDER RMSD"}}
-	for _, f := range folds {
-		rows = append(rows, []string{f.JobID, f.DesignID, f.ModelName, f.Status, cli.FormatScore(f.MeanPLDDT, "%.1f"),
-			cli.FormatScore(f.IPTM, "%.3f"), cli.FormatScore(f.BinderRMSD, "%.2f")})
-	}
-	return rows
+	head := []string{"JOB", "DESIGN", "MODEL", "STATUS", "PLDDT", "IPTM", "BINDER RMSD"}
+	return cli.Rows(head, folds, func(f *api.DesignFold) []string {
+		return []string{f.JobID, f.DesignID, f.ModelName, f.Status, cli.FormatScore(f.MeanPLDDT, "%.1f"),
+			cli.FormatScore(f.IPTM, "%.3f"), cli.FormatScore(f.BinderRMSD, "%.2f")}
+	})
 }

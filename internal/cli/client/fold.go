@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -200,7 +199,7 @@ func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) 
 					pleat.Clip(j.request.Name))
 			}
 			if item != "" {
-				_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item)
+				deleteItem(cmd.Context(), c, item)
 			}
 			return err
 		}
@@ -267,17 +266,15 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 		return nil, brought{}, err
 	}
 	defer from.close()
-	as, _ := cmd.Flags().GetString("format")
-	if text, err = from.detach(text, as); err != nil {
+	if text, err = from.detach(text); err != nil {
 		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
 	}
-	file := api.ImportJobs{Content: text, Format: as, ModelName: model, Name: name}
-	if _, err := format.Import(text, format.Name(as), format.Options{Name: name, Files: from.files()}); err != nil {
+	file := api.ImportJobs{Content: text, Format: string(from.format), ModelName: model, Name: name}
+	if _, err := format.Import(text, from.format, format.Options{Name: name, Files: from.files()}); err != nil {
 		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
 	}
 	got, with, err := importText(cmd, c, file, from)
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest {
+	if api.StatusOf(err) == http.StatusBadRequest {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	printNotes(cmd, got.Notes)
@@ -340,11 +337,8 @@ func saveAndPrint(cmd *cobra.Command, c *api.Client, res api.Results, folder res
 func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder resultsFolder) ([]string, error) {
 	p := &res.Prediction
 	if p.JobRunStatus != string(pleat.StateCompleted) {
-		why := "it gives no reason"
-		if p.Error != nil {
-			why = *p.Error
-		}
-		return nil, cli.Exitf(cli.ExitUnfinished, "the job %s ended %s: %s", res.Job.ID, p.JobRunStatus, why)
+		return nil, cli.Exitf(cli.ExitUnfinished, "the job %s ended %s: %s", res.Job.ID, p.JobRunStatus,
+			cli.ValueOr(p.Error, noReason))
 	}
 	run := savedRun{Kind: "job", ID: res.Job.ID, Run: res.JobRunID, Name: res.Job.Name, Created: res.Job.Date}
 	paths, err := folder.or("fold-"+res.Job.ID).save(cmd, c, run, res.Artifacts)
@@ -353,20 +347,16 @@ func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder resu
 
 // scores returns a table with one row per structure: pLDDT from 0 to 100, pTM and ipTM from 0 to 1, PAE in Å.
 func scores(res api.Results) [][]string {
-	rows := [][]string{{"STRUCTURE", "MEAN PLDDT", "PTM", "IPTM", "MAX PAE"}}
-	row := func(name string, p api.Prediction) {
-		rows = append(rows, []string{
-			name,
-			cli.FormatScore(p.MeanPLLDT, "%.1f"),
-			cli.FormatScore(p.PTM, "%.3f"),
-			cli.FormatScore(p.IPTM, "%.3f"),
-			cli.FormatScore(p.MaxPAE, "%.1f"),
-		})
-	}
-	for _, s := range structuresOf(res) {
-		row(s.name, s.Prediction)
-	}
-	return rows
+	head := []string{"STRUCTURE", "MEAN PLDDT", "PTM", "IPTM", "MAX PAE"}
+	return cli.Rows(head, structuresOf(res), func(s *scored) []string {
+		return []string{
+			s.name,
+			cli.FormatScore(s.MeanPLLDT, "%.1f"),
+			cli.FormatScore(s.PTM, "%.3f"),
+			cli.FormatScore(s.IPTM, "%.3f"),
+			cli.FormatScore(s.MaxPAE, "%.1f"),
+		}
+	})
 }
 
 // scored is one structure of a job, with the name of its sequence, or of the job where it holds all chains.
@@ -434,30 +424,17 @@ func uploadAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) (
 	if len(paths) == 0 {
 		return "", nil
 	}
-	item, err := c.CreateItem(cmd.Context(), api.CreateItem{
+	item, err := createItem(cmd.Context(), c, api.CreateItem{
 		Name:     words.Shorten("alignment of "+jobs[0].Name, pleat.MaxName),
 		FileType: "a3m",
 		Origin:   "pleat fold",
-	})
-	if err != nil {
-		return "", explain(c, err)
-	}
-	for i, p := range paths {
-		if err := upload(cmd, c, item.ID, fmt.Sprintf("%d.a3m", i+1), p); err != nil {
-			_, _ = c.DeleteItem(context.WithoutCancel(cmd.Context()), item.ID)
-			return "", explain(c, err)
+	}, func(item string) error {
+		for i, p := range paths {
+			if err := upload(cmd.Context(), c, item, fmt.Sprintf("%d.a3m", i+1), opener(p)); err != nil {
+				return err
+			}
 		}
-	}
-	return item.ID, nil
-}
-
-// upload stores a file of this machine in a library item under a name.
-func upload(cmd *cobra.Command, c *api.Client, item, name, path string) error {
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = c.UploadFile(cmd.Context(), item, name, in)
-	return err
+		return nil
+	})
+	return item, explain(c, err)
 }

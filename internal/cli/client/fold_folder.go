@@ -1,7 +1,7 @@
 package client
 
 import (
-	"context"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -26,7 +26,7 @@ import (
 // maxFolderJobs bounds the jobs of the files of a folder.
 const maxFolderJobs = 10_000
 
-// folderFold folds the files of a folder. What it has done is in the log of the results folder, so that a second
+// folderFold folds the files of a folder. Its progress is in the log of the results folder, so that a second
 // command goes on: a job is in the log before it is created, with the request and the Idempotency-Key under which a
 // repetition of the request creates no second job.
 type folderFold struct {
@@ -126,22 +126,22 @@ func (r *folderFold) run() error {
 	if noWait, _ := r.cmd.Flags().GetBool("no-wait"); noWait {
 		return r.summary()
 	}
-	show := newCounter(r.cmd.ErrOrStderr(), len(r.jobs))
-	w := newWaiter(show.note)
+	show := cli.NewCounter(r.cmd.ErrOrStderr(), len(r.jobs))
+	w := newWaiter(show.Note)
 	for _, j := range r.jobs {
 		if err := r.finish(j, w); err != nil {
-			show.close()
+			show.Close()
 			return r.interrupted(err)
 		}
-		show.add(j.label() + " " + j.Status)
+		show.Add(j.label() + " " + j.Status)
 	}
-	show.close()
+	show.Close()
 	return r.summary()
 }
 
 // interrupted returns an error with which the command ends early; after an interruption, how to go on.
 func (r *folderFold) interrupted(err error) error {
-	if errors.Is(err, context.Canceled) && r.cmd.Context().Err() != nil {
+	if interrupted(r.cmd, err) {
 		return cli.Exitf(cli.ExitInterrupted, "interrupted; the jobs that were created continue, and the same "+
 			"command goes on with them")
 	}
@@ -152,19 +152,16 @@ func (r *folderFold) interrupted(err error) error {
 // file alone becomes a job that failed.
 func (r *folderFold) submit(f *inputFile) error {
 	if f.err != nil {
-		r.jobs = append(r.jobs, &foldedJob{File: f.name, Status: statusInvalid, Error: cli.ErrorLine(f.err)})
-		return nil
+		return r.skip(&foldedJob{File: f.name}, statusInvalid, f.err)
 	}
 	key, err := r.key(f)
 	if err != nil {
-		r.jobs = append(r.jobs, &foldedJob{File: f.name, Status: statusInvalid, Error: cli.ErrorLine(err)})
-		return nil
+		return r.skip(&foldedJob{File: f.name}, statusInvalid, err)
 	}
 	jobs := r.log.of(key)
 	if jobs == nil {
 		if r.stopped != nil {
-			r.jobs = append(r.jobs, &foldedJob{File: f.name, Status: statusLeft, Error: cli.ErrorLine(r.stopped)})
-			return nil
+			return r.skip(&foldedJob{File: f.name}, statusLeft, r.stopped)
 		}
 		if jobs, err = r.plan(f, key); err != nil {
 			return r.failed(&foldedJob{File: f.name}, err)
@@ -179,25 +176,25 @@ func (r *folderFold) submit(f *inputFile) error {
 	return nil
 }
 
+// skip adds a job without a result to the summary, with the reason. It returns nil: the others go on.
+func (r *folderFold) skip(j *foldedJob, status string, reason error) error {
+	j.Status, j.Error = status, cli.ErrorLine(reason)
+	r.jobs = append(r.jobs, j)
+	return nil
+}
+
 // failed records that a job was not created. An error that would meet every job ends the command, and one that later
 // commands may not meet stops the creation of more.
 func (r *folderFold) failed(j *foldedJob, err error) error {
-	var refused *api.Error
-	switch {
-	case r.cmd.Context().Err() != nil:
-		return r.cmd.Context().Err()
-	case !errors.As(err, &refused):
-	case refused.Status == http.StatusBadRequest || refused.Status == http.StatusNotFound ||
-		refused.Status == http.StatusRequestEntityTooLarge:
-		j.Status, j.Error = statusInvalid, cli.ErrorLine(err)
-		r.jobs = append(r.jobs, j)
-		return nil
-	case refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusConflict ||
-		refused.Status == http.StatusServiceUnavailable:
+	if end := r.cmd.Context().Err(); end != nil {
+		return end
+	}
+	switch api.StatusOf(err) {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge:
+		return r.skip(j, statusInvalid, err)
+	case http.StatusTooManyRequests, http.StatusConflict, http.StatusServiceUnavailable:
 		r.stopped = err
-		j.Status, j.Error = statusLeft, cli.ErrorLine(err)
-		r.jobs = append(r.jobs, j)
-		return nil
+		return r.skip(j, statusLeft, err)
 	}
 	return explain(r.c, err)
 }
@@ -205,9 +202,8 @@ func (r *folderFold) failed(j *foldedJob, err error) error {
 // key identifies what is made of a file: its text, the files that it names, the model, the seed and the format.
 func (r *folderFold) key(f *inputFile) (string, error) {
 	sum := sha256.New()
-	as, _ := r.cmd.Flags().GetString("format")
 	public, _ := r.cmd.Flags().GetBool("public")
-	fmt.Fprintf(sum, "%q %q %q %q %t\n", f.name, r.model, r.seed, as, public)
+	fmt.Fprintf(sum, "%q %q %q %q %t\n", f.name, r.model, r.seed, r.in.from.format, public)
 	from, text, err := r.named(f)
 	if err != nil {
 		return "", err
@@ -221,11 +217,10 @@ func (r *folderFold) key(f *inputFile) (string, error) {
 
 // named returns the files that one input names, and its text.
 func (r *folderFold) named(f *inputFile) (*sources, string, error) {
-	from := &sources{folders: r.in.from.folders, found: map[string]*sourceFile{}}
-	as, _ := r.cmd.Flags().GetString("format")
-	text, err := r.in.text(f, as, from)
+	from := &sources{folders: r.in.from.folders, format: r.in.from.format, found: map[string]*sourceFile{}}
+	text, err := r.in.text(f, from)
 	if err == nil {
-		_, err = parseInput(f, text, as, format.Options{}, from.files())
+		_, err = r.in.parse(f, text, format.Options{}, from.files())
 	}
 	return from, text, err
 }
@@ -236,10 +231,9 @@ func (r *folderFold) plan(f *inputFile, key string) ([]*foldedJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	as, _ := r.cmd.Flags().GetString("format")
 	got, _, err := importText(r.cmd, r.c, api.ImportJobs{
 		Content:   text,
-		Format:    as,
+		Format:    string(from.format),
 		ModelName: r.model,
 		Name:      words.Shorten(f.stem(), pleat.MaxName),
 	}, from)
@@ -253,9 +247,7 @@ func (r *folderFold) plan(f *inputFile, key string) ([]*foldedJob, error) {
 	for i := range got.Jobs {
 		request := &got.Jobs[i]
 		request.IsPublic, _ = r.cmd.Flags().GetBool("public")
-		if r.seed != "" {
-			request.Params.Seed = &r.seed
-		}
+		request.Params.Seed = cmp.Or(cli.TextOrNil(r.seed), request.Params.Seed)
 		jobs = append(jobs, &foldedJob{
 			File:    f.name,
 			Name:    request.Name,
@@ -270,20 +262,11 @@ func (r *folderFold) plan(f *inputFile, key string) ([]*foldedJob, error) {
 
 // folderName returns the name of a folder for the results of a job, that no other has.
 func (r *folderFold) folderName(f *inputFile, job string, jobs int) string {
-	const longest = 60 // bytes of each part; file systems bound a name at 255
-	name := words.Slug(f.stem(), longest)
+	name := words.Slug(f.stem(), maxNamePart)
 	if jobs > 1 {
-		name += "-" + words.Slug(job, longest)
+		name += "-" + words.Slug(job, maxNamePart)
 	}
-	if name = strings.Trim(name, "-"); name == "" {
-		name = "job"
-	}
-	unique := name
-	for n := 2; r.folders[unique] || r.log.folders[unique]; n++ {
-		unique = fmt.Sprintf("%s-%d", name, n)
-	}
-	r.folders[unique] = true
-	return unique
+	return unusedName(cmp.Or(strings.Trim(name, "-"), "job"), r.folders, r.log.folders)
 }
 
 // create creates a job, unless the log has it already, or runs one again that failed if --retry asks for it.
@@ -295,13 +278,7 @@ func (r *folderFold) create(j *foldedJob) error {
 		r.jobs = append(r.jobs, j)
 		return nil
 	case r.stopped != nil:
-		r.jobs = append(r.jobs, &foldedJob{
-			File:   j.File,
-			Name:   j.Name,
-			Status: statusLeft,
-			Error:  cli.ErrorLine(r.stopped),
-		})
-		return nil
+		return r.skip(&foldedJob{File: j.File, Name: j.Name}, statusLeft, r.stopped)
 	}
 	if err := r.send(j); err != nil {
 		return r.failed(j, err)
@@ -333,8 +310,7 @@ func (r *folderFold) send(j *foldedJob) error {
 func (r *folderFold) sendOnce(j *foldedJob, noCache bool) error {
 	if j.Job != "" && j.Status != statusGone {
 		_, err := r.c.Rerun(r.cmd.Context(), j.Job, nil, api.RerunOptions{NoCache: noCache})
-		var refused *api.Error
-		if errors.As(err, &refused) && refused.Status == http.StatusConflict {
+		if api.StatusOf(err) == http.StatusConflict {
 			return nil
 		}
 		return err
@@ -362,8 +338,7 @@ func (r *folderFold) finish(j *foldedJob, w *waiter) error {
 	if err == nil {
 		res, err = r.c.Results(r.cmd.Context(), j.Job)
 	}
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+	if api.StatusOf(err) == http.StatusNotFound {
 		j.Status, j.Error = statusGone, "the job was deleted on the server"
 		return r.log.write(j)
 	}
@@ -375,9 +350,7 @@ func (r *folderFold) finish(j *foldedJob, w *waiter) error {
 	case !api.Terminal(j.Status):
 		return fmt.Errorf("the job %s is %s and its events have ended; run the command again", j.Job, j.Status)
 	case j.Status != string(pleat.StateCompleted):
-		if j.Error = "it gives no reason"; res.Prediction.Error != nil {
-			j.Error = *res.Prediction.Error
-		}
+		j.Error = cli.ValueOr(res.Prediction.Error, noReason)
 		return r.log.write(j)
 	}
 	j.PLDDT = res.Prediction.MeanPLLDT

@@ -71,12 +71,9 @@ func openFoldLog(dir string) (*foldLog, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, cli.Usagef("%s is a file; --out must be a folder", dir)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("create the folder for the results: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := createFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the folder for the results: %w", err)
+		return nil, err
 	}
 	defer root.Close()
 	l := &foldLog{jobs: map[string]*foldedJob{}, folders: map[string]bool{}}

@@ -81,6 +81,20 @@ func (f resultsFolder) sub(name string) resultsFolder {
 	return f
 }
 
+// maxNamePart bounds each part of a folder's name, in bytes: file systems bound a name at 255.
+const maxNamePart = 60
+
+// unusedName returns a name, with a number behind it if one of the sets has it, and adds it to the first set.
+func unusedName(name string, used map[string]bool, others ...map[string]bool) string {
+	unique := name
+	taken := func(set map[string]bool) bool { return set[unique] }
+	for n := 2; used[unique] || slices.ContainsFunc(others, taken); n++ {
+		unique = fmt.Sprintf("%s-%d", name, n)
+	}
+	used[unique] = true
+	return unique
+}
+
 // everyRun are files that every run of a job or a simulation has.
 var everyRun = []string{"config.json", "metrics.json", "results.zip"}
 
@@ -95,15 +109,31 @@ func (f resultsFolder) checkNew() error {
 	} else if err == nil && !info.IsDir() {
 		return cli.Usagef("%s is a file; --out must be a folder", f.dir)
 	}
-	root, err := os.OpenRoot(f.dir)
+	root, err := openFolder(f.dir)
 	if err != nil {
-		return fmt.Errorf("open the folder for the results: %w", err)
+		return err
 	}
 	defer root.Close()
 	if err := f.check(root, savedRun{Files: everyRun}); err != nil {
 		return cli.UsageError(err)
 	}
 	return nil
+}
+
+// openFolder opens a folder for results, and createFolder creates it first if it does not exist.
+func openFolder(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder for the results: %w", err)
+	}
+	return root, nil
+}
+
+func createFolder(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create the folder for the results: %w", err)
+	}
+	return openFolder(dir)
 }
 
 // check returns an error if saving a run in the folder would replace files of another run or of anything else.
@@ -166,12 +196,9 @@ func (f resultsFolder) save(
 		}
 		run.Files = append(run.Files, a.Name)
 	}
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("create the folder for the results: %w", err)
-	}
-	root, err := os.OpenRoot(f.dir)
+	root, err := createFolder(f.dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the folder for the results: %w", err)
+		return nil, err
 	}
 	defer root.Close()
 	if err := f.claim(root, run); err != nil {

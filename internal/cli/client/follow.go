@@ -65,7 +65,7 @@ func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 		})
 	})
 	show.Close()
-	if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
+	if interrupted(cmd, err) {
 		const text = "interrupted; the %s continues. To wait for it: %s; to cancel it: %s"
 		return cli.Exitf(cli.ExitInterrupted, text, s.kind, s.resume, s.stop)
 	}
@@ -74,6 +74,14 @@ func (s stream) show(cmd *cobra.Command, c *api.Client) error {
 	}
 	return nil
 }
+
+// interrupted reports whether an error is that of a call which the user of the command has interrupted.
+func interrupted(cmd *cobra.Command, err error) bool {
+	return errors.Is(err, context.Canceled) && cmd.Context().Err() != nil
+}
+
+// noReason stands for the reason of a run that ended without a result and without a reason.
+const noReason = "it gives no reason"
 
 // The first look at why a run waits comes soon after the last event, the others ever later.
 const (

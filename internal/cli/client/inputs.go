@@ -59,10 +59,9 @@ func openInputs(cmd *cobra.Command, dir string, opt format.Options) (*inputFolde
 		from.close()
 		return nil, err
 	}
-	as, _ := cmd.Flags().GetString("format")
 	for i := range in.files {
 		f := &in.files[i]
-		got, err := in.read(f, as, opt, from, from.files())
+		got, err := in.read(f, opt, from, from.files())
 		f.jobs, f.err = len(got.Jobs), err
 		if err := cmd.Context().Err(); err != nil {
 			from.close()
@@ -119,7 +118,7 @@ func (in *inputFolder) list(cmd *cobra.Command) error {
 }
 
 // text returns the text of an input. The structures inside it become sources, which it names.
-func (in *inputFolder) text(f *inputFile, as string, from *sources) (string, error) {
+func (in *inputFolder) text(f *inputFile, from *sources) (string, error) {
 	root := in.from.folders[0].root
 	info, err := root.Stat(f.name)
 	switch {
@@ -139,26 +138,26 @@ func (in *inputFolder) text(f *inputFile, as string, from *sources) (string, err
 	if err != nil {
 		return "", err
 	}
-	return from.detach(text, as)
+	return from.detach(text)
 }
 
 // read reads an input with what the options and files say. The structures inside it become sources.
 func (in *inputFolder) read(
-	f *inputFile, as string, opt format.Options, from *sources, files format.Files,
+	f *inputFile, opt format.Options, from *sources, files format.Files,
 ) (format.Imported, error) {
-	text, err := in.text(f, as, from)
+	text, err := in.text(f, from)
 	if err != nil {
 		return format.Imported{}, err
 	}
-	return parseInput(f, text, as, opt, files)
+	return in.parse(f, text, opt, files)
 }
 
-// parseInput is read for an input whose text is known.
-func parseInput(
-	f *inputFile, text, as string, opt format.Options, files format.Files,
+// parse is read for an input whose text is known.
+func (in *inputFolder) parse(
+	f *inputFile, text string, opt format.Options, files format.Files,
 ) (format.Imported, error) {
 	opt.Name, opt.Files = pleat.Clip(f.stem()), files
-	return format.Import(text, format.Name(as), opt)
+	return format.Import(text, in.from.format, opt)
 }
 
 // sequenceOr requires an argument or the flag --sequence, and refuses both. The argument is named as in "give a file",

@@ -14,7 +14,6 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 	"pleat/internal/format"
 )
 
@@ -29,42 +28,36 @@ func jobsCmd() *cobra.Command {
 // 100) and time of creation.
 func jobsList() *cobra.Command {
 	var filter api.JobsFilter
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "list",
 		Short: "List your jobs, newest first",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
-				return err
-			}
-			list, err := c.Jobs(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			head := []string{"JOB", "STATUS", "MODEL", "PLDDT", "CREATED", "NAME"}
-			owned := func(j api.JobRow) api.Owned { return j.Owned }
-			return printWork(cmd, list, head, owned, func(j api.JobRow) []string {
-				plddt, created := cli.FormatScore(j.MeanPLLDT, "%.1f"), j.Date.Format(time.DateTime)
-				return []string{j.ID, j.Status, j.ModelName, plddt, created, j.Name}
-			})
-		}),
-	}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
+			return err
+		}
+		list, err := c.Jobs(cmd.Context(), filter)
+		if err != nil {
+			return err
+		}
+		head := []string{"JOB", "STATUS", "MODEL", "PLDDT", "CREATED", "NAME"}
+		owned := func(j *api.JobRow) api.Owned { return j.Owned }
+		return printWork(cmd, list, head, owned, func(j *api.JobRow) []string {
+			plddt, created := cli.FormatScore(j.MeanPLLDT, "%.1f"), j.Date.Format(time.DateTime)
+			return []string{j.ID, j.Status, j.ModelName, plddt, created, j.Name}
+		})
+	})
 	f := c.Flags()
-	f.IntVar(&filter.Limit, "limit", 50, "number of jobs, at most 200")
-	f.StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
 	f.StringVar(&filter.Status, "status", "", "only jobs with this status, such as RUNNING")
 	f.StringVar(&filter.Query, "query", "", "only jobs whose name contains this text")
-	f.StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	addCreatorFlag(c, &filter.CreatedBy)
+	return withPages(c, "jobs", &filter.Limit, &filter.Cursor)
 }
 
 // jobsGet returns the command that prints the state of a job's latest run: its position in the queue or its stage while
 // it runs, then its scores, one row a sequence, or the reason of its failure. A job without a result is no error here.
 func jobsGet() *cobra.Command {
 	c := &cobra.Command{Use: "get JOB", Short: "Show the status of a job"}
-	onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
+	return withJSON(onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
 		v, err := c.Job(cmd.Context(), id)
 		if err != nil {
 			return err
@@ -84,9 +77,7 @@ func jobsGet() *cobra.Command {
 			fmt.Fprintln(cmd.OutOrStdout())
 			return cli.PrintTable(cmd.OutOrStdout(), runs(v))
 		})
-	})
-	c.Flags().Bool("json", false, "print JSON")
-	return c
+	}))
 }
 
 // ownerRows are the rows of a job in a project of several people: who made it, and the project.
@@ -125,12 +116,11 @@ func runResults(ctx context.Context, c *api.Client, job, run string) (api.Result
 
 // runs returns a table of the runs of a job, newest first.
 func runs(v api.JobView) [][]string {
-	rows := [][]string{{"RUN", "ID", "STATUS", "MODEL", "SEED", "MEAN PLDDT", "CREATED"}}
-	for _, r := range v.Runs {
-		rows = append(rows, []string{fmt.Sprint(r.Number), r.ID, r.Status, r.ModelName, r.Seed,
-			cli.FormatScore(r.MeanPLDDT, "%.1f"), r.CreatedAt.Format(time.DateTime)})
-	}
-	return rows
+	head := []string{"RUN", "ID", "STATUS", "MODEL", "SEED", "MEAN PLDDT", "CREATED"}
+	return cli.Rows(head, v.Runs, func(r *api.Run) []string {
+		return []string{fmt.Sprint(r.Number), r.ID, r.Status, r.ModelName, r.Seed,
+			cli.FormatScore(r.MeanPLDDT, "%.1f"), r.CreatedAt.Format(time.DateTime)}
+	})
 }
 
 // describe returns a job as rows of name and value; see records for its sequences. Rows that do not apply to its state
@@ -185,29 +175,16 @@ func describe(v api.JobView) [][]string {
 // jobsCancel returns the command that cancels a job and prints its state: STOPPED, or "stopping" while a worker still
 // runs it: that takes up to two seconds.
 func jobsCancel() *cobra.Command {
-	c := &cobra.Command{Use: "cancel JOB", Short: "Cancel a job"}
-	return onObject(c, "job", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
-		r, err := c.Cancel(cmd.Context(), id)
-		if err != nil {
-			return err
-		}
-		return printCancelled(cmd, r.JobStatus)
-	})
+	return changeObject(&cobra.Command{Use: "cancel JOB", Short: "Cancel a job"}, "job", (*api.Client).Cancel,
+		func(r api.CancelledJob) string { return cancelledState(r.JobStatus) })
 }
 
 // jobsDelete returns the command that deletes a job with everything that was stored for it.
 func jobsDelete() *cobra.Command {
-	c := &cobra.Command{
+	return changeObject(&cobra.Command{
 		Use:   "delete JOB",
 		Short: "Delete a job, its files and the workflows that it started",
-	}
-	return onObject(c, "job", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
-		if _, err := c.Delete(cmd.Context(), id); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "deleted")
-		return err
-	})
+	}, "job", (*api.Client).Delete, func(api.DeletedJob) string { return "deleted" })
 }
 
 // jobsResults returns the command that downloads the files of a job and prints its scores. With --wait it follows the
@@ -247,7 +224,7 @@ func jobsResults() *cobra.Command {
 }
 
 // jobsExport returns the command that writes the input of a job in the format of another program, on standard output or
-// to --out. What the format cannot express goes to standard error as notes.
+// to --out. Settings that the format cannot express go to standard error as notes.
 func jobsExport() *cobra.Command {
 	c := onObject(&cobra.Command{
 		Use:   "export JOB",

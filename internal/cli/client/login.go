@@ -194,7 +194,7 @@ func (l *login) refresh(ctx context.Context) error {
 	issuer := l.issuer()
 	defer issuer.Close()
 	now, err := issuer.RefreshDevice(ctx, l.Subject, l.Tokens)
-	// What follows the new tokens, such as reading the name again, does not matter here: the server asks for itself.
+	// A later fault, such as in reading the name again, does not matter here: the server asks for itself.
 	if err != nil && now.Tokens == l.Tokens {
 		return err
 	}

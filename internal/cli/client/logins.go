@@ -67,7 +67,7 @@ func readLogins() (logins, error) {
 // lockPoll is how often a process looks whether another has ended its change of the sign-ins.
 const lockPoll = 50 * time.Millisecond
 
-// changeLogins changes the user's sign-ins while no other process does. What change has done is kept, unless it fails.
+// changeLogins changes the user's sign-ins while no other process does. The result of change is kept, unless it fails.
 func changeLogins(ctx context.Context, change func(logins) error) error {
 	path, err := loginsFile()
 	if err != nil {

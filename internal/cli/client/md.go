@@ -10,7 +10,6 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // mdCmd returns the command that simulates a predicted structure or a disordered chain, and downloads the trajectory,
@@ -49,11 +48,8 @@ Times have a unit: 500ps, 1ns, 0.5us.`,
 	f.String("sequence", "", "with a job: chain, name or identifier of its sequence to simulate, by default its first "+
 		"protein; without: the letters of a disordered chain")
 	f.String("seed", "", "whole number; the same seed gives the same trajectory")
-	f.String("name", "", "name of the workflow; default: Dynamics of the job or sequence")
 	addFolderFlags(c, "md-WORKFLOW")
-	f.Bool("no-wait", false, "print the workflow's identifier and return at once")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	return addWorkflowFlags(c, "Dynamics of the job or sequence")
 }
 
 // runMD creates an md workflow, follows it and downloads its files, by default into md-WORKFLOW. A wrong time is
@@ -71,15 +67,13 @@ func runMD(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	f := cmd.Flags()
-	sequence, _ := f.GetString("sequence")
+	sequence, _ := cmd.Flags().GetString("sequence")
 	if job, ok := input["sourceJobId"].(string); ok && sequence != "" {
 		if input["sourceSequenceId"], err = sequenceID(cmd.Context(), c, job, sequence); err != nil {
 			return err
 		}
 	}
-	name, _ := f.GetString("name")
-	w, err := runWorkflow(cmd, c, "md", name, input)
+	w, err := runWorkflow(cmd, c, "md", input)
 	if err != nil || w == nil {
 		return err
 	}

@@ -10,40 +10,36 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // modelsCmd returns the command that lists the models of a server, one row per model. It needs no API key. A model is
 // listed while jobs for it are accepted, also while its workers are away. Its row says what the workers reported: kind,
 // engine, device, and the length of a job: its residues and atoms of ligands.
 func modelsCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := onServer(&cobra.Command{
 		Use:   "models",
 		Short: "List the models that a server offers; pause and resume one",
 		Args:  modelsArgs,
-		RunE: onServer(keyOptional, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			list, err := c.Models(cmd.Context())
-			if err != nil {
-				return err
+	}, keyOptional, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		list, err := c.Models(cmd.Context())
+		if err != nil {
+			return err
+		}
+		head := []string{"MODEL", "KIND", "ENGINE", "DEVICE", "LENGTH", "INPUTS", "TITLE"}
+		return printList(cmd, list, head, func(m *api.Model) []string {
+			length := "-"
+			if m.MaxTokens > 0 {
+				length = fmt.Sprintf("%d-%d", m.MinTokens, m.MaxTokens)
 			}
-			head := []string{"MODEL", "KIND", "ENGINE", "DEVICE", "LENGTH", "INPUTS", "TITLE"}
-			return printList(cmd, list, head, func(m api.Model) []string {
-				length := "-"
-				if m.MaxTokens > 0 {
-					length = fmt.Sprintf("%d-%d", m.MinTokens, m.MaxTokens)
-				}
-				engine, inputs, title := m.Engine+" "+m.Version, strings.Join(m.Entities, ","), m.Title
-				if m.Paused {
-					title = strings.TrimSpace("(paused" + reasonAfter(m.PausedReason) + ") " + title)
-				}
-				return []string{m.Name, m.Kind, engine, m.Device, length, inputs, title}
-			})
-		}),
-	}
+			engine, inputs, title := m.Engine+" "+m.Version, strings.Join(m.Entities, ","), m.Title
+			if m.Paused {
+				title = strings.TrimSpace("(paused" + reasonAfter(m.PausedReason) + ") " + title)
+			}
+			return []string{m.Name, m.Kind, engine, m.Device, length, inputs, title}
+		})
+	})
 	c.AddCommand(modelsPause(), modelsResume())
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+	return withJSON(c)
 }
 
 // modelsArgs refuses what is neither nothing nor a command on a model.
@@ -57,58 +53,45 @@ func modelsArgs(cmd *cobra.Command, args []string) error {
 
 // modelsPause returns the command that pauses a model.
 func modelsPause() *cobra.Command {
-	c := &cobra.Command{
+	c := onServer(&cobra.Command{
 		Use:   "pause NAME",
 		Short: "Pause a model, with the key of an operator",
-		Long: `Pauses a model: no worker claims its tasks any more, of whatever kind they are. What runs goes on;
-jobs are accepted and wait until pleat models resume. Users read the reason with each job that waits, and in the
-list of models. For a model that is paused already, it replaces the reason.`,
+		Long: `Pauses a model: no worker claims its tasks any more, of whatever kind they are. Running tasks
+continue; jobs are accepted and wait until pleat models resume. Users read the reason with each job that
+waits, and in the list of models. For a model that is paused already, it replaces the reason.`,
 		Example: `  pleat models pause boltz-2 --reason "its weights are being replaced"`,
 		Args:    cli.ExactArgs("a model"),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			reason, _ := cmd.Flags().GetString("reason")
-			p, err := c.PauseModel(cmd.Context(), args[0], reason)
-			if err != nil {
-				return err
-			}
-			return cli.PrintResult(cmd, p, func() error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is paused\n", p.Model)
-				return err
-			})
-		}),
-	}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		reason, _ := cmd.Flags().GetString("reason")
+		p, err := c.PauseModel(cmd.Context(), args[0], reason)
+		if err != nil {
+			return err
+		}
+		return cli.PrintLine(cmd, p, p.Model+" is paused")
+	})
 	c.Flags().String("reason", "", "why, for users; at most 200 characters")
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+	return withJSON(c)
 }
 
 // modelsResume returns the command that ends the pause of a model.
 func modelsResume() *cobra.Command {
-	c := &cobra.Command{
+	return withJSON(onServer(&cobra.Command{
 		Use:   "resume NAME",
 		Short: "Resume a paused model, with the key of an operator",
 		Args:  cli.ExactArgs("a model"),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			before, err := c.Models(cmd.Context())
-			if err != nil {
-				return err
-			}
-			p, err := c.ResumeModel(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			done := "is resumed"
-			if slices.ContainsFunc(before.Data, func(m api.Model) bool { return m.Name == p.Model && !m.Paused }) {
-				done = "was not paused"
-			}
-			return cli.PrintResult(cmd, p, func() error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", p.Model, done)
-				return err
-			})
-		}),
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		before, err := c.Models(cmd.Context())
+		if err != nil {
+			return err
+		}
+		p, err := c.ResumeModel(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		done := "is resumed"
+		if slices.ContainsFunc(before.Data, func(m api.Model) bool { return m.Name == p.Model && !m.Paused }) {
+			done = "was not paused"
+		}
+		return cli.PrintLine(cmd, p, p.Model+" "+done)
+	}))
 }

@@ -10,13 +10,12 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // notificationsCmd returns the command that prints which mails the caller gets and what became of the last ones. With
 // flags it changes that first.
 func notificationsCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := onServer(&cobra.Command{
 		Use:   "notifications",
 		Short: "Show or set which mails you get",
 		Long: `Prints the address to which the service sends mails, what they come about and what became of the last
@@ -25,21 +24,17 @@ confirms it, unless you signed in with it. The events are run_completed, run_fai
 endpoint_disabled.`,
 		Example: `  pleat notifications --mail ada@example.org --events run_failed,batch_ended
   pleat notifications --events none`,
-		Args: cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			n, err := setNotifications(cmd, c)
-			if err != nil {
-				return err
-			}
-			return cli.PrintResult(cmd, n, func() error { return printNotifications(cmd, &n) })
-		}),
-	}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		n, err := setNotifications(cmd, c)
+		if err != nil {
+			return err
+		}
+		return cli.PrintResult(cmd, n, func() error { return printNotifications(cmd, &n) })
+	})
 	f := c.Flags()
 	f.String("mail", "", "address for mails; none: no address")
 	f.StringSlice("events", nil, "what mails come about, separated by commas; none: nothing")
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client)
-	return c
+	return withJSON(c)
 }
 
 // setNotifications makes the changes that flags ask for, and returns what is set then.
@@ -93,16 +88,15 @@ func printNotifications(cmd *cobra.Command, n *api.Notifications) error {
 	if len(n.Recent) == 0 {
 		return nil
 	}
-	rows := [][]string{{"CREATED", "EVENT", "STATUS", "ATTEMPTS", "ABOUT", "REASON"}}
-	for _, m := range n.Recent {
-		row := []string{m.CreatedAt.Format(time.DateTime), m.Event, m.Status, strconv.Itoa(m.Attempts), "", ""}
-		if m.SourceID != nil {
-			row[4] = *m.SourceID
+	head := []string{"CREATED", "EVENT", "STATUS", "ATTEMPTS", "ABOUT", "REASON"}
+	return cli.PrintTable(out, cli.Rows(head, n.Recent, func(m *api.NotificationMail) []string {
+		return []string{
+			m.CreatedAt.Format(time.DateTime),
+			m.Event,
+			m.Status,
+			strconv.Itoa(m.Attempts),
+			cli.ValueOr(m.SourceID, ""),
+			cli.ValueOr(m.Reason, ""),
 		}
-		if m.Reason != nil {
-			row[5] = *m.Reason
-		}
-		rows = append(rows, row)
-	}
-	return cli.PrintTable(out, rows)
+	}))
 }

@@ -40,10 +40,8 @@ func projectNamed(ctx context.Context, c *api.Client, what, text string) (string
 	case 1:
 		return ids[0], nil
 	case 0:
-		if near := pleat.Nearest(text, names); near != "" {
-			return "", cli.Usagef("%s: %s no project %q; did you mean %q?", what, whose, pleat.Clip(text), near)
-		}
-		return "", cli.Usagef("%s: %s no project %q; pleat whoami lists yours", what, whose, pleat.Clip(text))
+		return "", cli.Usagef("%s: %s no project %q; %s", what, whose, pleat.Clip(text),
+			cli.Suggest(text, names, "pleat whoami lists yours"))
 	}
 	return "", cli.Usagef("%s: you have %d projects %q; name one by its id: %s", what, len(ids), pleat.Clip(text),
 		strings.Join(ids, " or "))

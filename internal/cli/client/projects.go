@@ -32,36 +32,32 @@ func onProject(
 	do func(cmd *cobra.Command, c *api.Client, project string, args []string) error,
 ) *cobra.Command {
 	cmd.Args = cli.ExactArgs(append([]string{"a project's id or name"}, names...)...)
-	cmd.RunE = onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+	return onServer(cmd, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		project, err := projectNamed(cmd.Context(), c, "PROJECT", args[0])
 		if err != nil {
 			return err
 		}
 		return do(cmd, c, project, args[1:])
 	})
-	config.AddFlags(cmd.Flags(), config.Client)
-	return cmd
 }
 
 // projectsMembers returns the command that lists who has which role in a project.
 func projectsMembers() *cobra.Command {
-	c := onProject(&cobra.Command{Use: "members PROJECT", Short: "List the members of a project"}, nil,
+	return withJSON(onProject(&cobra.Command{Use: "members PROJECT", Short: "List the members of a project"}, nil,
 		func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
 			list, err := c.Members(cmd.Context(), project)
 			if err != nil {
 				return err
 			}
 			head := []string{"USER", "NAME", "ROLE", "KIND", "ADDED"}
-			return printList(cmd, list, head, func(m api.Member) []string {
+			return printList(cmd, list, head, func(m *api.Member) []string {
 				kind := "person"
 				if m.IsService {
 					kind = "service"
 				}
 				return []string{m.UserID, m.Name, m.Role, kind, m.AddedAt.Format(time.DateTime)}
 			})
-		})
-	c.Flags().Bool("json", false, "print JSON")
-	return c
+		}))
 }
 
 // projectsAdd returns the command that gives a user a role in a project, in place of an earlier one.
@@ -117,14 +113,12 @@ func projectsInvite() *cobra.Command {
 	c := onProject(&cobra.Command{
 		Use:   "invite PROJECT",
 		Short: "Print a link by which somebody joins a project that you manage",
-		Long: `Prints a link that gives one user a role, once. Who has no user yet gets one with it, on the page that
-it opens or by pleat projects join. It ends after 7 days, unless --expires names a time of at most 90 days
+		Long: `Prints a link that gives one user a role, once. Somebody without a user gets one with it, on the page
+that it opens or by pleat projects join. It ends after 7 days, unless --expires names a time of at most 90 days
 from now.`,
 		Example: `  pleat projects invite "Lab A" --role viewer --label Grace`,
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
-		if expires != "" {
-			in.ExpiresAt = &expires
-		}
+		in.ExpiresAt = cli.TextOrNil(expires)
 		i, err := c.Invite(cmd.Context(), project, in)
 		if err != nil {
 			return err
@@ -139,8 +133,7 @@ from now.`,
 	addRole(c, &in.Role)
 	f.StringVar(&in.Label, "label", "", "for whom it is")
 	f.StringVar(&expires, "expires", "", cli.ExpiryUsage("it")+"; default: in 7 days")
-	f.Bool("json", false, "print JSON")
-	return c
+	return withJSON(c)
 }
 
 // projectsJoin returns the command that accepts an invitation. With a key, its user joins; with --name a user is
@@ -151,8 +144,8 @@ func projectsJoin() *cobra.Command {
 		Use:   "join LINK",
 		Short: "Join a project by an invitation",
 		Long: `Accepts an invitation, whose link or token it takes; - reads it from standard input. The user of --key
-joins the project. Who has no user yet gives a name with --name instead: the user is created, and the key is
-printed, which is not shown again.`,
+joins the project. Somebody without a user passes --name instead: the user is created, and the key is printed,
+which is not shown again.`,
 		Example: `  pleat projects join https://fold.example.org/ui/join#TOKEN
   export PLEAT_KEY=$(pleat projects join --name grace https://fold.example.org/ui/join#TOKEN)`,
 		Args: cli.ExactArgs("the link of an invitation"),
@@ -221,9 +214,7 @@ output. The key is not shown again. pleat projects remove ends it.`,
 		Example: `  pleat projects service-user "Lab A" lab-a-pipeline --scopes read,submit`,
 	}, []string{"a name"}, func(cmd *cobra.Command, c *api.Client, project string, args []string) error {
 		in.Name = args[0]
-		if expires != "" {
-			in.ExpiresAt = &expires
-		}
+		in.ExpiresAt = cli.TextOrNil(expires)
 		made, err := c.CreateServiceUser(cmd.Context(), project, in)
 		if err == nil {
 			fmt.Fprintln(cmd.OutOrStdout(), made.Key.Secret)
@@ -241,43 +232,38 @@ output. The key is not shown again. pleat projects remove ends it.`,
 
 // whoamiCmd returns the command that shows who the key stands for, and the projects that it reaches.
 func whoamiCmd() *cobra.Command {
-	c := &cobra.Command{
+	return withJSON(onServer(&cobra.Command{
 		Use:   "whoami",
 		Short: "Show the user of your key, and the projects in which you have a role",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			me, err := c.Me(cmd.Context())
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		me, err := c.Me(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return cli.PrintResult(cmd, me, func() error {
+			kind := "person"
+			switch {
+			case me.IsService:
+				kind = "service user"
+			case me.IsOperator:
+				kind = "person, operator"
+			}
+			err := cli.PrintTable(cmd.OutOrStdout(), [][]string{
+				{"user", me.Name}, {"id", me.UserID}, {"kind", kind}, {"scopes", strings.Join(me.Scopes, ",")},
+			})
 			if err != nil {
 				return err
 			}
-			return cli.PrintResult(cmd, me, func() error {
-				kind := "person"
-				switch {
-				case me.IsService:
-					kind = "service user"
-				case me.IsOperator:
-					kind = "person, operator"
+			fmt.Fprintln(cmd.OutOrStdout())
+			rows := [][]string{{"PROJECT", "NAME", "ROLE", ""}}
+			for _, p := range me.Projects {
+				note := ""
+				if p.ID == me.ProjectID {
+					note = "default"
 				}
-				err := cli.PrintTable(cmd.OutOrStdout(), [][]string{
-					{"user", me.Name}, {"id", me.UserID}, {"kind", kind}, {"scopes", strings.Join(me.Scopes, ",")},
-				})
-				if err != nil {
-					return err
-				}
-				fmt.Fprintln(cmd.OutOrStdout())
-				rows := [][]string{{"PROJECT", "NAME", "ROLE", ""}}
-				for _, p := range me.Projects {
-					note := ""
-					if p.ID == me.ProjectID {
-						note = "default"
-					}
-					rows = append(rows, []string{p.ID, p.Name, cli.TextOrDash(p.Role), note})
-				}
-				return cli.PrintTable(cmd.OutOrStdout(), rows)
-			})
-		}),
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+				rows = append(rows, []string{p.ID, p.Name, cli.TextOrDash(p.Role), note})
+			}
+			return cli.PrintTable(cmd.OutOrStdout(), rows)
+		})
+	}))
 }

@@ -9,12 +9,16 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // projectsCreate returns the command that creates a project and prints its id alone on standard output.
 func projectsCreate() *cobra.Command {
-	create := onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+	c := onServer(&cobra.Command{
+		Use:     "create NAME --manager USER",
+		Short:   "Create a project and print its id, as an operator",
+		Example: `  pleat projects create "Lab A" --manager ada`,
+		Args:    cli.ExactArgs("a name"),
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		manager, _ := cmd.Flags().GetString("manager")
 		p, err := c.CreateProject(cmd.Context(), api.CreateProject{Name: args[0], Manager: manager})
 		if err == nil {
@@ -22,24 +26,16 @@ func projectsCreate() *cobra.Command {
 		}
 		return err
 	})
-	c := &cobra.Command{
-		Use:     "create NAME --manager USER",
-		Short:   "Create a project and print its id, as an operator",
-		Example: `  pleat projects create "Lab A" --manager ada`,
-		Args:    cli.ExactArgs("a name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.RequireFlags(cmd, "manager"); err != nil {
-				return err
-			}
-			if err := pleat.CheckName("name", args[0]); err != nil {
-				return cli.UsageError(err)
-			}
-			return create(cmd, args)
-		},
-	}
 	c.Flags().String("manager", "", "user, by name or id, who decides who works in it")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+	return checkedFirst(c, func(cmd *cobra.Command, args []string) error {
+		if err := cli.RequireFlags(cmd, "manager"); err != nil {
+			return err
+		}
+		if err := pleat.CheckName("name", args[0]); err != nil {
+			return cli.UsageError(err)
+		}
+		return nil
+	})
 }
 
 // projectRow is a project in the output of projects list. Quota and KeepResultsDays are null if they are those of the
@@ -55,42 +51,31 @@ type projectRow struct {
 
 // projectsList returns the command that lists the projects that are not users' own.
 func projectsList() *cobra.Command {
-	c := &cobra.Command{
+	return withJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List all projects, without users' own, as an operator",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			list, err := c.AllProjects(cmd.Context())
-			if err != nil {
-				return err
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		list, err := c.AllProjects(cmd.Context())
+		if err != nil {
+			return err
+		}
+		out := []projectRow{}
+		for i := range list.Data {
+			p := &list.Data[i]
+			out = append(out, projectRow{p.ID, p.Name, p.Quota, p.Budget, p.KeepDays, p.CreatedAt})
+		}
+		head := []string{"PROJECT", "NAME", "QUOTA", "BUDGET", "RESULTS KEPT", "CREATED"}
+		return cli.PrintRows(cmd, out, head, func(p *projectRow) []string {
+			quota, kept := "default", "default"
+			if p.Quota != nil {
+				quota = fmt.Sprint(*p.Quota)
 			}
-			out := []projectRow{}
-			rows := [][]string{{"PROJECT", "NAME", "QUOTA", "BUDGET", "RESULTS KEPT", "CREATED"}}
-			for i := range list.Data {
-				p := &list.Data[i]
-				out = append(out, projectRow{p.ID, p.Name, p.Quota, p.Budget, p.KeepDays, p.CreatedAt})
-				quota, kept := "default", "default"
-				if p.Quota != nil {
-					quota = fmt.Sprint(*p.Quota)
-				}
-				if p.KeepDays != nil {
-					kept = fmt.Sprintf("%d days", *p.KeepDays)
-				}
-				rows = append(rows, []string{
-					p.ID,
-					p.Name,
-					quota,
-					budgetText(p.Budget),
-					kept,
-					cli.FormatTime(&p.CreatedAt),
-				})
+			if p.KeepResultsDays != nil {
+				kept = fmt.Sprintf("%d days", *p.KeepResultsDays)
 			}
-			return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
-		}),
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+			return []string{p.ID, p.Name, quota, budgetText(p.Budget), kept, cli.FormatTime(&p.CreatedAt)}
+		})
+	}))
 }
 
 // projectsQuota returns the command that sets how many jobs may be created in a project per day.
@@ -139,7 +124,7 @@ func projectsBudget() *cobra.Command {
 		Use:   "budget PROJECT",
 		Short: "Set what a project may spend in a month, as an operator",
 		Long: `Sets how many GPU-seconds and CPU-seconds the runs of a project may spend in a month of UTC; -1 is no
-limit. What would pass the budget is refused when it is created. pleat usage --everyone shows how much is used.`,
+limit. Work that would pass the budget is refused when it is created. pleat usage --everyone shows how much is used.`,
 		Example: `  pleat projects budget "Lab A" --gpu-seconds 360000
   pleat projects budget "Lab A" --gpu-seconds -1 --cpu-seconds 1e6`,
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {

@@ -129,20 +129,14 @@ func (v variants) job(r api.CreateJob, model, seed string) foldJob {
 
 // folderName returns the name of a job's folder, such as Trp-cage-mini-seed1, which differs from those used.
 func (v variants) folderName(j foldJob, used map[string]bool) string {
-	const longest = 60 // bytes of each part; file systems bound a name at 255
-	name := cmp.Or(words.Slug(j.base, longest), "job")
+	name := cmp.Or(words.Slug(j.base, maxNamePart), "job")
 	if v.several() {
-		name += "-" + words.Slug(j.request.Params.ModelName, longest)
+		name += "-" + words.Slug(j.request.Params.ModelName, maxNamePart)
 		if seed := j.request.Params.Seed; seed != nil {
-			name += "-seed" + words.Slug(*seed, longest)
+			name += "-seed" + words.Slug(*seed, maxNamePart)
 		}
 	}
-	unique := name
-	for n := 2; used[unique]; n++ {
-		unique = fmt.Sprintf("%s-%d", name, n)
-	}
-	used[unique] = true
-	return unique
+	return unusedName(name, used)
 }
 
 // checkRanking returns a usage error if the folder has a table of other jobs.
@@ -186,12 +180,13 @@ func checkJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, list bool) err
 				"they resume it%s", v.ModelName, reasonAfter(v.PausedReason))})
 		}
 		left = v.Remaining
-		seed := "-"
-		if s := j.request.Params.Seed; s != nil {
-			seed = *s
-		}
-		rows = append(rows, []string{v.ModelName, seed, fmt.Sprint(v.Tokens), fmt.Sprintf("%.1f", v.Seconds),
-			j.request.Name})
+		rows = append(rows, []string{
+			v.ModelName,
+			cli.TextOrDash(j.request.Params.Seed),
+			fmt.Sprint(v.Tokens),
+			fmt.Sprintf("%.1f", v.Seconds),
+			j.request.Name,
+		})
 	}
 	if refused > 1 {
 		first = fmt.Errorf("%w; %d of the %d jobs are refused", first, refused, len(jobs))
@@ -356,10 +351,7 @@ func rankingTable(rows []ranked) [][]string {
 			place, about = 0, r.about
 		}
 		place++
-		seed := r.scores.Seed
-		if s := r.job.request.Params.Seed; s != nil {
-			seed = *s
-		}
+		seed := cli.ValueOr(r.job.request.Params.Seed, r.scores.Seed)
 		model := r.job.request.Params.ModelName
 		if r.why != "" {
 			text = append(text, []string{"-", r.job.base, model, seed, "-", "-", "-", r.job.id, r.why})

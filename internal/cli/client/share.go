@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // shareCmd returns the command that makes a link to a job, batch or workflow and prints it alone on standard output;
@@ -23,7 +23,7 @@ func shareCmd() *cobra.Command {
 	var in api.CreateLink
 	var expires, end string
 	var list bool
-	c := &cobra.Command{
+	c := onObject(&cobra.Command{
 		Use:   "share ID",
 		Short: "Print a link by which everyone who has it reads a job, batch or workflow",
 		Long: `Prints a link that shows a job, batch or workflow to everyone who has it, without a key. A batch comes
@@ -31,8 +31,7 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 		Example: `  pleat share 01890a5d-ac96-774b-bcce-b302099a8057 --expires 2027-01-31
   pleat share 01890a5d-ac96-774b-bcce-b302099a8057 --list
   pleat share 01890a5d-ac96-774b-bcce-b302099a8057 --end 01890a5d-b2c1-7aaf-9d0e-3c1f5a7e9b21`,
-	}
-	onObject(c, "job, batch or workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
+	}, "job, batch or workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
 		switch {
 		case list && end != "" || (list || end != "") && expires != "":
 			return cli.Usagef("%s takes one of --expires, --list and --end", cmd.CommandPath())
@@ -50,9 +49,8 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 				fmt.Fprintln(cmd.OutOrStdout(), "ended")
 			}
 			return err
-		case expires != "":
-			in.ExpiresAt = &expires
 		}
+		in.ExpiresAt = cli.TextOrNil(expires)
 		return firstOf(func(kind api.Opened) error {
 			link, err := c.CreateLink(cmd.Context(), kind, id, in)
 			if err != nil {
@@ -70,8 +68,7 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 	f.StringVar(&expires, "expires", "", cli.ExpiryUsage("it")+"; default: in 30 days")
 	f.BoolVar(&list, "list", false, "list the links that there are")
 	f.StringVar(&end, "end", "", "end a link, by its id")
-	f.Bool("json", false, "print JSON")
-	return c
+	return withJSON(c)
 }
 
 // listLinks prints the links to a job, batch or workflow.
@@ -84,7 +81,7 @@ func listLinks(cmd *cobra.Command, c *api.Client, id string) error {
 	if err != nil {
 		return err
 	}
-	return printList(cmd, list, []string{"LINK", "BY", "CREATED", "ENDS"}, func(l api.Link) []string {
+	return printList(cmd, list, []string{"LINK", "BY", "CREATED", "ENDS"}, func(l *api.Link) []string {
 		return []string{l.ID, l.CreatedBy, l.CreatedAt.Format(time.DateTime), l.ExpiresAt.Format(time.DateTime)}
 	})
 }
@@ -94,11 +91,7 @@ func firstOf(fn func(kind api.Opened) error) error {
 	var err error
 	for _, kind := range []api.Opened{api.OpensJob, api.OpensBatch, api.OpensWorkflow} {
 		err = fn(kind)
-		var refused *api.Error
-		if !errors.As(err, &refused) || refused.Status != 404 {
-			return err
-		}
-		if strings.HasPrefix(refused.Message, "Link") {
+		if api.StatusOf(err) != http.StatusNotFound || strings.HasPrefix(err.Error(), "Link") {
 			return err
 		}
 	}
@@ -112,9 +105,8 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 		Short: "Move a " + kind + " that has ended to another project",
 		Long:  long,
 	}
-	config.AddFlags(c.Flags(), config.Client)
 	c.Args = cli.ExactArgs("a "+kind+"'s identifier", "a project's id or name")
-	c.RunE = onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+	return onServer(c, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		if _, err := identifier(kind, args[0]); err != nil {
 			return err
 		}
@@ -128,7 +120,6 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 		fmt.Fprintf(cmd.OutOrStdout(), "moved to %s\n", pleat.Clip(args[1]))
 		return nil
 	})
-	return c
 }
 
 // jobsMove returns the command that moves a job, and workflowsMove the one that moves a workflow.

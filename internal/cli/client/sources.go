@@ -25,6 +25,7 @@ import (
 // user gave with --files. Nothing else is read: no name and no symbolic link leads out of these folders.
 type sources struct {
 	folders []sourceFolder
+	format  format.Name // of the inputs, by --format; empty: it is detected
 	// found are the files by their names in the input, in the order of first use.
 	found map[string]*sourceFile
 	order []string
@@ -66,7 +67,8 @@ func addFilesFlag(cmd *cobra.Command) {
 // openSources returns the files below a folder, if it is not empty, and those of --files. The caller must close it.
 func openSources(cmd *cobra.Command, dir string) (*sources, error) {
 	more, _ := cmd.Flags().GetStringArray("files")
-	s := &sources{found: map[string]*sourceFile{}}
+	as, _ := cmd.Flags().GetString("format")
+	s := &sources{format: format.Name(as), found: map[string]*sourceFile{}}
 	if dir != "" {
 		more = append([]string{dir}, more...)
 	}
@@ -100,8 +102,8 @@ func (s *sources) close() {
 const maxInside = 256 << 20
 
 // detach takes the structures out of the text of an input: the text that is returned names them as files.
-func (s *sources) detach(text, as string) (string, error) {
-	text, inside, err := format.Detach(text, format.Name(as))
+func (s *sources) detach(text string) (string, error) {
+	text, inside, err := format.Detach(text, s.format)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -11,14 +12,15 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 	"pleat/internal/server/wire"
 )
 
 // usageCmd returns the command that shows how much of today's quotas the user of the key has used, and what runs have
 // spent.
 func usageCmd() *cobra.Command {
-	c := &cobra.Command{
+	var q api.SpentQuery
+	var everyone, all, asCSV bool
+	c := inProject(&cobra.Command{
 		Use:   "usage",
 		Short: "Show how much of today's quotas is used, and what your runs, a project or all projects have spent",
 		Long: `Shows how much of today's quotas of jobs, workflows and rows of batches you have used, and what your runs
@@ -30,38 +32,27 @@ those of all projects. The days are those of UTC on which the attempts have ende
 		Example: `  pleat usage --from 2027-01-01 --to 2027-01-31 --by model
   pleat usage --project "Lab A" --everyone --by user,model
   pleat usage --all --by project,day --csv > usage.csv`,
-		Args: cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			f := cmd.Flags()
-			var q api.SpentQuery
-			q.From, _ = f.GetString("from")
-			q.To, _ = f.GetString("to")
-			q.By, _ = f.GetStringSlice("by")
-			everyone, _ := f.GetBool("everyone")
-			all, _ := f.GetBool("all")
-			if all && everyone {
-				return cli.Usagef("--all and --everyone cannot be used together")
-			}
-			out, err := usageOf(cmd.Context(), c, q, everyone, all)
-			if err != nil {
-				return err
-			}
-			if asCSV, _ := f.GetBool("csv"); asCSV {
-				return out.writeCSV(cmd.OutOrStdout())
-			}
-			return cli.PrintResult(cmd, out.document, func() error { return out.print(cmd.OutOrStdout()) })
-		}),
-	}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		if all && everyone {
+			return cli.Usagef("--all and --everyone cannot be used together")
+		}
+		out, err := usageOf(cmd.Context(), c, q, everyone, all)
+		if err != nil {
+			return err
+		}
+		if asCSV {
+			return out.writeCSV(cmd.OutOrStdout())
+		}
+		return cli.PrintResult(cmd, out.document, func() error { return out.print(cmd.OutOrStdout()) })
+	})
 	f := c.Flags()
-	f.String("from", "", "first day, such as 2027-01-01; default: the first of the month")
-	f.String("to", "", "last day; default: today")
-	f.StringSlice("by", nil, "what sums are told apart by: user, project, model, day")
-	f.Bool("everyone", false, "what the runs of all members of the project have spent")
-	f.Bool("all", false, "what the runs of all projects have spent, for operators")
-	f.Bool("csv", false, "print the sums as CSV")
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	f.StringVar(&q.From, "from", "", "first day, such as 2027-01-01; default: the first of the month")
+	f.StringVar(&q.To, "to", "", "last day; default: today")
+	f.StringSliceVar(&q.By, "by", nil, "what sums are told apart by: user, project, model, day")
+	f.BoolVar(&everyone, "everyone", false, "what the runs of all members of the project have spent")
+	f.BoolVar(&all, "all", false, "what the runs of all projects have spent, for operators")
+	f.BoolVar(&asCSV, "csv", false, "print the sums as CSV")
+	return withJSON(c)
 }
 
 // usageShown is what the command usage shows.
@@ -139,11 +130,7 @@ func (u *usageShown) print(w io.Writer) error {
 		r := &u.spent.Usage[i]
 		var row []string
 		for _, k := range keys {
-			text := ""
-			if v := spentKey(r, k); v != nil {
-				text = *v
-			}
-			row = append(row, text)
+			row = append(row, cli.ValueOr(spentKey(r, k), ""))
 		}
 		rows = append(rows, append(row, spentCells(&r.Spent)...))
 	}
@@ -165,15 +152,9 @@ func spentKey(r *api.SpentRow, title string) *string {
 	case "DAY":
 		return r.Day
 	case "PROJECT":
-		if r.ProjectName != nil {
-			return r.ProjectName
-		}
-		return r.ProjectID
+		return cmp.Or(r.ProjectName, r.ProjectID)
 	case "USER":
-		if r.UserName != nil {
-			return r.UserName
-		}
-		return r.UserID
+		return cmp.Or(r.UserName, r.UserID)
 	}
 	return r.Model
 }

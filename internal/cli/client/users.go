@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // UserCommands returns the commands on users that call a server, with the key of an operator.
@@ -32,41 +32,32 @@ type userRow struct {
 
 // usersList returns the command that lists all users, by name.
 func usersList() *cobra.Command {
-	c := &cobra.Command{
+	return withJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List users, as an operator",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			out := []userRow{}
-			err := eachUser(cmd.Context(), c, func(u *api.OperatorUser) (more bool) {
-				out = append(out, userRow{
-					u.ID, u.Name, u.IsService, u.ProjectID, u.IsOperator, u.DisabledAt, u.CreatedAt,
-				})
-				return true
-			})
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		out := []userRow{}
+		for u, err := range allUsers(cmd.Context(), c) {
 			if err != nil {
 				return err
 			}
-			slices.SortFunc(out, func(a, b userRow) int { return strings.Compare(a.Name, b.Name) })
-			rows := [][]string{{"USER", "NAME", "KIND", "DISABLED", "CREATED"}}
-			for i := range out {
-				r := &out[i]
-				kind := "person"
-				switch {
-				case r.IsService:
-					kind = "service"
-				case r.IsOperator:
-					kind = "operator"
-				}
-				disabled, created := cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)
-				rows = append(rows, []string{r.ID, r.Name, kind, disabled, created})
+			out = append(out, userRow{
+				u.ID, u.Name, u.IsService, u.ProjectID, u.IsOperator, u.DisabledAt, u.CreatedAt,
+			})
+		}
+		slices.SortFunc(out, func(a, b userRow) int { return strings.Compare(a.Name, b.Name) })
+		head := []string{"USER", "NAME", "KIND", "DISABLED", "CREATED"}
+		return cli.PrintRows(cmd, out, head, func(r *userRow) []string {
+			kind := "person"
+			switch {
+			case r.IsService:
+				kind = "service"
+			case r.IsOperator:
+				kind = "operator"
 			}
-			return cli.PrintResult(cmd, out, func() error { return cli.PrintTable(cmd.OutOrStdout(), rows) })
-		}),
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+			return []string{r.ID, r.Name, kind, cli.FormatTime(r.DisabledAt), cli.FormatTime(&r.CreatedAt)}
+		})
+	}))
 }
 
 // usersDisable returns the command that disables a user, or the one that enables a user again.
@@ -74,7 +65,7 @@ func usersDisable(disable bool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "disable NAME",
 		Short: "Refuse all keys and sessions of a user from now on, as an operator",
-		Long:  `Refuses all keys and sessions of a user, until pleat users enable. What runs goes on.`,
+		Long:  `Refuses all keys and sessions of a user, until pleat users enable. Running jobs continue.`,
 	}
 	done, change := "is disabled", (*api.Client).DisableUser
 	if !disable {
@@ -82,7 +73,7 @@ func usersDisable(disable bool) *cobra.Command {
 		done, change = "is enabled", (*api.Client).EnableUser
 	}
 	c.Args = cli.ExactArgs("a user's name")
-	c.RunE = onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+	return onServer(c, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		id, err := userNamed(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
@@ -93,45 +84,22 @@ func usersDisable(disable bool) *cobra.Command {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", pleat.Clip(args[0]), done)
 		return nil
 	})
-	config.AddFlags(c.Flags(), config.Client)
-	return c
 }
 
-// eachUser calls do with the users of the service, the newest first, until do returns false.
-func eachUser(ctx context.Context, c *api.Client, do func(*api.OperatorUser) (more bool)) error {
-	return eachEntry(func(cursor string) (api.List[api.OperatorUser], error) { return c.AllUsers(ctx, cursor) }, do)
-}
-
-// eachEntry calls do with the entries of a list, page after page, until do returns false or the list ends. Read reads
-// the page of a cursor.
-func eachEntry[T any](read func(cursor string) (api.List[T], error), do func(*T) (more bool)) error {
-	for cursor := ""; ; {
-		list, err := read(cursor)
-		if err != nil {
-			return err
-		}
-		for i := range list.Data {
-			if !do(&list.Data[i]) {
-				return nil
-			}
-		}
-		if list.NextCursor == nil || *list.NextCursor == "" {
-			return nil
-		}
-		cursor = *list.NextCursor
-	}
+// allUsers returns the users of the service, the newest first.
+func allUsers(ctx context.Context, c *api.Client) iter.Seq2[*api.OperatorUser, error] {
+	return api.All(func(cursor string) (api.List[api.OperatorUser], error) { return c.AllUsers(ctx, cursor) })
 }
 
 // userNamed returns the id of the user of a name. It is for operators.
-func userNamed(ctx context.Context, c *api.Client, name string) (id string, err error) {
-	err = eachUser(ctx, c, func(u *api.OperatorUser) (more bool) {
-		if u.Name == name {
-			id = u.ID
+func userNamed(ctx context.Context, c *api.Client, name string) (id string, _ error) {
+	for u, err := range allUsers(ctx, c) {
+		if err != nil {
+			return "", err
 		}
-		return id == ""
-	})
-	if err == nil && id == "" {
-		err = fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
+		if u.Name == name {
+			return u.ID, nil
+		}
 	}
-	return id, err
+	return "", fmt.Errorf("there is no user %q; pleat users list shows them", pleat.Clip(name))
 }

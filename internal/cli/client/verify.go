@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -44,8 +43,7 @@ The exit code is 0 if the structures are identical or within --tolerance, and 4 
 	}, "job", keyRequired, runVerify)
 	f := c.Flags()
 	f.Float64("tolerance", 0.1, "largest RMSD in Å at which structures count as reproduced")
-	f.Bool("json", false, "print JSON")
-	return c
+	return withJSON(c)
 }
 
 // comparison is the result of running a job again, as --json prints it.
@@ -160,7 +158,7 @@ func repeat(cmd *cobra.Command, c *api.Client, was *completedRun) (string, error
 		}
 	}
 	if temporary {
-		_, _ = c.DeleteItem(context.WithoutCancel(ctx), from)
+		deleteItem(ctx, c, from)
 	}
 	return made.JobID, err
 }
@@ -203,12 +201,7 @@ func (r *runConfig) changes(now *runConfig) []change {
 	add("engine", r.Engine, now.Engine)
 	add("weights", r.Weights, now.Weights)
 	add("device", r.Device, now.Device)
-	all := maps.Clone(r.Files)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, now.Files)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range allKeys(r.Files, now.Files) {
 		add(name, r.Files[name], now.Files[name])
 	}
 	if len(out) == 0 && r.Input != "" && r.Seed == now.Seed { // different seeds: the model accepts none
@@ -263,30 +256,31 @@ func (e *completedRun) alignments(ctx context.Context, c *api.Client) (item stri
 	if len(files) == 0 {
 		return "", false, nil
 	}
-	made, err := c.CreateItem(ctx, api.CreateItem{
+	item, err = createItem(ctx, c, api.CreateItem{
 		Name:     words.Shorten("alignments of "+e.Job.Name, pleat.MaxName),
 		FileType: "a3m",
 		Origin:   "pleat verify",
-	})
-	if err != nil {
-		return "", false, err
-	}
-	seen := map[string]bool{} // chains with the same sequence share an alignment
+	}, func(item string) error { return copyAlignments(ctx, c, files, item) })
+	return item, err == nil, err
+}
+
+// copyAlignments copies alignments of a run to a library item. Chains with the same sequence share one.
+func copyAlignments(ctx context.Context, c *api.Client, files []api.Artifact, item string) error {
+	seen := map[string]bool{}
 	for i, a := range files {
 		if seen[a.SHA256] {
 			continue
 		}
 		seen[a.SHA256] = true
 		var b bytes.Buffer
-		if err = c.Download(ctx, a, &b); err == nil {
-			_, err = c.UploadFile(ctx, made.ID, fmt.Sprintf("%d.a3m", i+1), &b)
+		if err := c.Download(ctx, a, &b); err != nil {
+			return err
 		}
-		if err != nil {
-			_, _ = c.DeleteItem(context.WithoutCancel(ctx), made.ID)
-			return "", false, err
+		if _, err := c.UploadFile(ctx, item, fmt.Sprintf("%d.a3m", i+1), &b); err != nil {
+			return err
 		}
 	}
-	return made.ID, true, nil
+	return nil
 }
 
 // sourceItem returns the library item that the caller's job was created from; empty if there is none or it was deleted.
@@ -296,8 +290,7 @@ func (e *completedRun) sourceItem(ctx context.Context, c *api.Client) (string, e
 		return "", err
 	}
 	_, err = c.LibraryItem(ctx, *v.Job.LibraryItemID)
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+	if api.StatusOf(err) == http.StatusNotFound {
 		return "", nil
 	}
 	return *v.Job.LibraryItemID, err
@@ -311,12 +304,8 @@ func completed(ctx context.Context, c *api.Client, id string) (*completedRun, er
 		return nil, err
 	}
 	if res.Job.Status != string(pleat.StateCompleted) {
-		why := ""
-		if res.Prediction.Error != nil {
-			why = ": " + *res.Prediction.Error
-		}
 		return nil, cli.Exitf(cli.ExitUnfinished, "the job %s is %s, and only a COMPLETED job can be compared%s",
-			id, res.Job.Status, why)
+			id, res.Job.Status, reasonAfter(res.Prediction.Error))
 	}
 	out := &completedRun{Results: res, structures: map[string]predicted{}}
 	for _, a := range res.Artifacts {
@@ -360,13 +349,18 @@ func untitled(cif []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// allKeys returns the keys that one of two maps has, sorted.
+func allKeys[T any](a, b map[string]T) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 // compare compares the structures of the two runs, by file name, and sets the verdict. A structure that only one of the
 // runs has makes them different.
 func (v *comparison) compare(before, after map[string]predicted) {
 	v.Verdict = verdictIdentical
-	all := maps.Clone(before)
-	maps.Copy(all, after)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range allKeys(before, after) {
 		a, had := before[name]
 		b, has := after[name]
 		if !had || !has {
@@ -399,13 +393,13 @@ func (v *comparison) compare(before, after map[string]predicted) {
 
 // print writes a table with a row per structure and chain, the changes of the configuration, and the verdict.
 func (v *comparison) print(cmd *cobra.Command) error {
-	rows := [][]string{{"STRUCTURE", "CHAIN", "RESIDUES", "RMSD", "PLDDT DIFF", "MAX DIFF", "FILE"}}
-	for _, s := range v.Files {
+	head := []string{"STRUCTURE", "CHAIN", "RESIDUES", "RMSD", "PLDDT DIFF", "MAX DIFF", "FILE"}
+	rows := cli.Rows(head, v.Files, func(s *structureComparison) []string {
 		same := "differ"
 		if s.Identical {
 			same = "identical"
 		}
-		rows = append(rows, []string{
+		return []string{
 			s.File,
 			cmp.Or(s.Chain, "all"),
 			fmt.Sprint(s.Residues),
@@ -413,8 +407,8 @@ func (v *comparison) print(cmd *cobra.Command) error {
 			cli.FormatScore(s.PLDDT, "%+.2f"),
 			cli.FormatScore(s.MaxPLDDT, "%.2f"),
 			cmp.Or(s.Why, same),
-		})
-	}
+		}
+	})
 	out := cmd.OutOrStdout()
 	if err := cli.PrintTable(out, rows); err != nil {
 		return err

@@ -103,7 +103,7 @@ func TestVerdictOnComplexes(t *testing.T) {
 	}
 }
 
-// What cannot be compared is different, and says why.
+// A file that cannot be compared is different, and says why.
 func TestVerdictOnOthers(t *testing.T) {
 	a := trpCageStructure(t, "A")
 	short := trpCageStructure(t, "A")

@@ -13,7 +13,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // webhooksEndpoints returns the group of commands on the named endpoints of a project. An endpoint is given by its name
@@ -29,36 +28,31 @@ func webhooksEndpoints() *cobra.Command {
 
 // endpointsList returns the command that lists where the events of a project go, its default endpoint first.
 func endpointsList() *cobra.Command {
-	c := &cobra.Command{
+	return withJSON(inProject(&cobra.Command{
 		Use:   "list",
 		Short: "List the endpoints of a project with their events",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			list, err := c.WebhookEndpoints(cmd.Context())
-			if err != nil {
-				return err
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		list, err := c.WebhookEndpoints(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return cli.PrintResult(cmd, list, func() error {
+			rows := [][]string{{"NAME", "URL", "EVENTS", "STATE", "ENDPOINT"}}
+			if d := list.Default; d != nil {
+				events := "of runs that ask for it"
+				if d.EnabledByDefault {
+					events = "of every run"
+				}
+				state := endpointState(d.IsActive, d.IsPaused, d.RestsUntil)
+				rows = append(rows, []string{"(default)", d.TargetURL, events, state, d.ID})
 			}
-			return cli.PrintResult(cmd, list, func() error {
-				rows := [][]string{{"NAME", "URL", "EVENTS", "STATE", "ENDPOINT"}}
-				if d := list.Default; d != nil {
-					events := "of runs that ask for it"
-					if d.EnabledByDefault {
-						events = "of every run"
-					}
-					state := endpointState(d.IsActive, d.IsPaused, d.RestsUntil)
-					rows = append(rows, []string{"(default)", d.TargetURL, events, state, d.ID})
-				}
-				for _, e := range list.Data {
-					rows = append(rows, []string{e.Name, e.TargetURL, eventsText(e.Events),
-						endpointState(e.IsActive, e.IsPaused, e.RestsUntil), e.ID})
-				}
-				return cli.PrintTable(cmd.OutOrStdout(), rows)
-			})
-		}),
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client, config.Project)
-	return c
+			for _, e := range list.Data {
+				rows = append(rows, []string{e.Name, e.TargetURL, eventsText(e.Events),
+					endpointState(e.IsActive, e.IsPaused, e.RestsUntil), e.ID})
+			}
+			return cli.PrintTable(cmd.OutOrStdout(), rows)
+		})
+	}))
 }
 
 // endpointState is the state of an endpoint in one word.
@@ -96,7 +90,6 @@ func (s *endpointSettings) flags(c *cobra.Command) {
 		"an event that the endpoint gets, such as fold_job.on_failed; several with commas; all: every event")
 	f.StringVar(&s.format, "format", "", "format of the bodies: plain or cloudevents")
 	f.StringVar(&s.tokenFile, "token-file", "", "file with the value of X-Webhook-Token; -: standard input")
-	config.AddFlags(f, config.Client, config.Project)
 }
 
 // list returns the events for a request; empty: all.
@@ -128,34 +121,33 @@ func (s *endpointSettings) token(cmd *cobra.Command) (string, error) {
 // endpointsAdd returns the command that adds an endpoint and prints its signing secret, which nothing shows again.
 func endpointsAdd() *cobra.Command {
 	var s endpointSettings
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "add NAME URL",
 		Short: "Add an endpoint to a project; prints its signing secret once",
 		Example: `  pleat webhooks endpoints add "on call" https://hooks.example.org/alerts --event fold_job.on_failed
   pleat webhooks endpoints add archive https://hooks.example.org/all --token-file token.txt`,
 		Args: cli.ExactArgs("NAME", "URL"),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			in := api.CreateEndpoint{Name: args[0], TargetURL: args[1], Format: s.format, Events: s.list()}
-			if s.tokenFile != "" {
-				var err error
-				if in.TokenValue, err = s.token(cmd); err != nil {
-					return err
-				}
-			}
-			e, err := c.CreateWebhookEndpoint(cmd.Context(), in)
-			if err != nil {
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		in := api.CreateEndpoint{Name: args[0], TargetURL: args[1], Format: s.format, Events: s.list()}
+		if s.tokenFile != "" {
+			var err error
+			if in.TokenValue, err = s.token(cmd); err != nil {
 				return err
 			}
-			return printEndpoint(cmd, e)
-		}),
-	}
+		}
+		e, err := c.CreateWebhookEndpoint(cmd.Context(), in)
+		return printEndpoint(cmd, e, err)
+	})
 	s.flags(c)
-	c.Flags().Bool("json", false, "print JSON")
-	return c
+	return withJSON(c)
 }
 
-// printEndpoint prints an endpoint, and its secret if it is new.
-func printEndpoint(cmd *cobra.Command, e api.WebhookEndpoint) error {
+// printEndpoint prints an endpoint that a call has returned, and its secret if it is new. It returns the error of the
+// call.
+func printEndpoint(cmd *cobra.Command, e api.WebhookEndpoint, err error) error {
+	if err != nil {
+		return err
+	}
 	return cli.PrintResult(cmd, e, func() error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s %s\n", e.ID, pleat.Clip(e.Name),
 			endpointState(e.IsActive, e.IsPaused, e.RestsUntil), eventsText(e.Events))
@@ -185,23 +177,28 @@ func namedEndpoint(ctx context.Context, c *api.Client, arg string) (string, erro
 		}
 		names = append(names, e.Name)
 	}
-	if n := pleat.Nearest(arg, names); n != "" {
-		return "", cli.Usagef("there is no endpoint %q; did you mean %q?", pleat.Clip(arg), n)
+	return "", cli.Usagef("there is no endpoint %q; %s", pleat.Clip(arg),
+		cli.Suggest(arg, names, "see pleat webhooks endpoints list"))
+}
+
+// resolveEndpoint replaces the name of an endpoint that --endpoint gives by the id; empty: there is none.
+func resolveEndpoint(ctx context.Context, c *api.Client, arg *string) (err error) {
+	if *arg != "" {
+		*arg, err = namedEndpoint(ctx, c, *arg)
 	}
-	return "", cli.Usagef("there is no endpoint %q; see pleat webhooks endpoints list", pleat.Clip(arg))
+	return err
 }
 
 // onEndpoint completes a command whose only argument is an endpoint.
 func onEndpoint(c *cobra.Command, do func(cmd *cobra.Command, c *api.Client, id string) error) *cobra.Command {
 	c.Args = cli.ExactArgs("ENDPOINT")
-	c.RunE = onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+	return inProject(c, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		id, err := namedEndpoint(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
 		}
 		return do(cmd, c, id)
 	})
-	return c
 }
 
 // endpointsChange returns the command that changes the settings of an endpoint which its flags name.
@@ -241,21 +238,17 @@ func endpointsChange() *cobra.Command {
 				cmd.CommandPath())
 		}
 		e, err := c.ChangeWebhookEndpoint(cmd.Context(), id, in)
-		if err != nil {
-			return err
-		}
-		return printEndpoint(cmd, e)
+		return printEndpoint(cmd, e, err)
 	})
 	s.flags(c)
 	c.Flags().StringVar(&name, "name", "", "the new name")
 	c.Flags().StringVar(&target, "target-url", "", "the new address")
-	c.Flags().Bool("json", false, "print JSON")
-	return c
+	return withJSON(c)
 }
 
 // endpointsRemove returns the command that deletes an endpoint.
 func endpointsRemove() *cobra.Command {
-	c := onEndpoint(&cobra.Command{
+	return onEndpoint(&cobra.Command{
 		Use:   "remove ENDPOINT",
 		Short: "Delete an endpoint; deliveries that wait for it fail",
 	}, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -265,13 +258,11 @@ func endpointsRemove() *cobra.Command {
 		}
 		return err
 	})
-	config.AddFlags(c.Flags(), config.Client, config.Project)
-	return c
 }
 
 // endpointsTest returns the command that sends a test delivery to an endpoint, as webhooksTest does to the default one.
 func endpointsTest() *cobra.Command {
-	c := onEndpoint(&cobra.Command{
+	return onEndpoint(&cobra.Command{
 		Use:   "test ENDPOINT",
 		Short: "Send a test delivery to an endpoint and show the result",
 	}, func(cmd *cobra.Command, c *api.Client, id string) error {
@@ -281,25 +272,17 @@ func endpointsTest() *cobra.Command {
 		}
 		return awaitAttempt(cmd, c, d.ID)
 	})
-	config.AddFlags(c.Flags(), config.Client, config.Project)
-	return c
 }
 
 // endpointsSwitch returns a command that makes one change to an endpoint.
 func endpointsSwitch(
 	name, short string, change func(*api.Client, context.Context, string) (api.WebhookEndpoint, error),
 ) *cobra.Command {
-	c := onEndpoint(&cobra.Command{Use: name + " ENDPOINT", Short: short},
+	return withJSON(onEndpoint(&cobra.Command{Use: name + " ENDPOINT", Short: short},
 		func(cmd *cobra.Command, c *api.Client, id string) error {
 			e, err := change(c, cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			return printEndpoint(cmd, e)
-		})
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client, config.Project)
-	return c
+			return printEndpoint(cmd, e, err)
+		}))
 }
 
 // endpointsRotate returns the command that replaces the signing secret of an endpoint and prints the new one.
@@ -310,13 +293,8 @@ func endpointsRotate() *cobra.Command {
 		Short: "Create a new signing secret of an endpoint; the old one signs too for a day",
 	}, func(cmd *cobra.Command, c *api.Client, id string) error {
 		e, err := c.RotateEndpointSecret(cmd.Context(), id, in)
-		if err != nil {
-			return err
-		}
-		return printEndpoint(cmd, e)
+		return printEndpoint(cmd, e, err)
 	})
 	c.Flags().StringVar(&in.Scheme, "scheme", "", "v1: a shared secret, the default; v1a: an Ed25519 key")
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client, config.Project)
-	return c
+	return withJSON(c)
 }

@@ -258,36 +258,28 @@ func summary(body []byte) string {
 // attempts.
 func webhooksList() *cobra.Command {
 	var f api.DeliveriesFilter
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "list [DELIVERY]",
 		Short: "List deliveries, newest first, or show one with its attempts",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			if len(args) == 1 {
-				return showDelivery(cmd, c, args[0])
-			}
-			if f.Endpoint != "" {
-				var err error
-				if f.Endpoint, err = namedEndpoint(cmd.Context(), c, f.Endpoint); err != nil {
-					return err
-				}
-			}
-			list, err := c.Deliveries(cmd.Context(), f)
-			if err != nil {
-				return err
-			}
-			return printDeliveries(cmd, list)
-		}),
-	}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		if len(args) == 1 {
+			return showDelivery(cmd, c, args[0])
+		}
+		if err := resolveEndpoint(cmd.Context(), c, &f.Endpoint); err != nil {
+			return err
+		}
+		list, err := c.Deliveries(cmd.Context(), f)
+		if err != nil {
+			return err
+		}
+		return printDeliveries(cmd, list)
+	})
 	fl := c.Flags()
 	fl.StringVar(&f.Status, "status", "", "only deliveries with this status: PENDING, RUNNING, SUCCEEDED or FAILED")
 	fl.StringVar(&f.SourceID, "job", "", "only deliveries of this job")
 	fl.StringVar(&f.Endpoint, "endpoint", "", "only deliveries to this endpoint, by its name or id")
-	fl.IntVar(&f.Limit, "limit", 50, "number of deliveries, at most 200")
-	fl.StringVar(&f.Cursor, "cursor", "", "cursor that the previous page printed")
-	fl.Bool("json", false, "print JSON")
-	config.AddFlags(fl, config.Client, config.Project)
-	return c
+	return withPages(c, "deliveries", &f.Limit, &f.Cursor)
 }
 
 // printDeliveries prints a page of deliveries. A column names their endpoints if one has a name.
@@ -295,8 +287,8 @@ func printDeliveries(cmd *cobra.Command, list api.List[api.Delivery]) error {
 	head := []string{
 		"DELIVERY", "STATUS", "EVENT", "ABOUT", "SOURCE", "ATTEMPTS", "RESPONSE", "CREATED", "NEXT ATTEMPT",
 	}
-	row := func(d api.Delivery) []string {
-		attempts, response := strconv.Itoa(d.Attempts), statusCode(d.ResponseStatus)
+	row := func(d *api.Delivery) []string {
+		attempts, response := strconv.Itoa(d.Attempts), cli.NumberOrDash(d.ResponseStatus)
 		created, next := d.CreatedAt.Format(time.DateTime), cli.FormatTime(d.NextAttemptAt)
 		about := strings.TrimSuffix(d.SourceKind, "_job")
 		return []string{d.ID, d.Status, d.EventName, about, d.SourceID, attempts, response, created, next}
@@ -306,7 +298,7 @@ func printDeliveries(cmd *cobra.Command, list api.List[api.Delivery]) error {
 		return printList(cmd, list, head, row)
 	}
 	const place = 2 // after the status
-	return printList(cmd, list, slices.Insert(head, place, "ENDPOINT"), func(d api.Delivery) []string {
+	return printList(cmd, list, slices.Insert(head, place, "ENDPOINT"), func(d *api.Delivery) []string {
 		return slices.Insert(row(d), place, cli.TextOrDash(d.EndpointName))
 	})
 }
@@ -323,38 +315,25 @@ func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
 	}
 	return cli.PrintResult(cmd, d, func() error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", d.ID, d.Status, d.EventName)
-		rows := [][]string{{"ATTEMPT", "STARTED", "OUTCOME", "RESPONSE", "DURATION", "REASON"}}
-		for _, a := range d.AttemptLog {
-			why := ""
-			if a.Message != nil {
-				why = *a.Message
-			}
-			rows = append(rows, []string{
+		head := []string{"ATTEMPT", "STARTED", "OUTCOME", "RESPONSE", "DURATION", "REASON"}
+		return cli.PrintTable(cmd.OutOrStdout(), cli.Rows(head, d.AttemptLog, func(a *api.DeliveryAttempt) []string {
+			return []string{
 				strconv.Itoa(a.Number),
 				a.StartedAt.Format(time.DateTime),
 				a.Outcome,
-				statusCode(a.ResponseStatus),
+				cli.NumberOrDash(a.ResponseStatus),
 				fmt.Sprintf("%.0f ms", a.Timings.Total),
-				why,
-			})
-		}
-		return cli.PrintTable(cmd.OutOrStdout(), rows)
+				cli.ValueOr(a.Message, ""),
+			}
+		}))
 	})
-}
-
-// statusCode returns an HTTP status code as text, or a dash if there was no response.
-func statusCode(status *int) string {
-	if status == nil {
-		return "-"
-	}
-	return strconv.Itoa(*status)
 }
 
 // webhooksRedeliver returns the command that sends deliveries again, one or all that the flags select. The
 // webhook-id stays the same, so that receivers recognise a repetition.
 func webhooksRedeliver() *cobra.Command {
 	var in api.Redeliver
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "redeliver [DELIVERY]",
 		Short: "Resend deliveries with the same webhook-id",
 		Long: `Resends one finished delivery, or all that match --status, --since, --job and --endpoint, at most a
@@ -363,44 +342,39 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
   pleat webhooks redeliver --status FAILED --since 2026-01-02T15:04:05Z
   pleat webhooks redeliver --status PENDING`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			if len(args) == 0 {
-				if in == (api.Redeliver{}) {
-					return cli.Usagef("%s needs a delivery, or at least one of --status, --since, --job and --endpoint",
-						cmd.CommandPath())
-				}
-				if in.Endpoint != "" {
-					var err error
-					if in.Endpoint, err = namedEndpoint(cmd.Context(), c, in.Endpoint); err != nil {
-						return err
-					}
-				}
-				out, err := c.Redeliver(cmd.Context(), in)
-				if err == nil {
-					fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)
-				}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		if len(args) == 0 {
+			if in == (api.Redeliver{}) {
+				return cli.Usagef("%s needs a delivery, or at least one of --status, --since, --job and --endpoint",
+					cmd.CommandPath())
+			}
+			if err := resolveEndpoint(cmd.Context(), c, &in.Endpoint); err != nil {
 				return err
 			}
-			if in != (api.Redeliver{}) {
-				return cli.Usagef("%s accepts a delivery or flags that select several, not both", cmd.CommandPath())
-			}
-			id, err := identifier("delivery", args[0])
-			if err != nil {
-				return err
-			}
-			d, err := c.RedeliverOne(cmd.Context(), id)
+			out, err := c.Redeliver(cmd.Context(), in)
 			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", d.ID, d.Status)
+				fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)
 			}
 			return err
-		}),
-	}
+		}
+		if in != (api.Redeliver{}) {
+			return cli.Usagef("%s accepts a delivery or flags that select several, not both", cmd.CommandPath())
+		}
+		id, err := identifier("delivery", args[0])
+		if err != nil {
+			return err
+		}
+		d, err := c.RedeliverOne(cmd.Context(), id)
+		if err == nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", d.ID, d.Status)
+		}
+		return err
+	})
 	f := c.Flags()
 	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED, FAILED or PENDING")
 	f.StringVar(&in.Since, "since", "", "deliveries of events since this time, such as 2026-01-02T15:04:05Z")
 	f.StringVar(&in.SourceID, "job", "", "deliveries of this job")
 	f.StringVar(&in.Endpoint, "endpoint", "", "deliveries to this endpoint, by its name or id")
-	config.AddFlags(f, config.Client, config.Project)
 	return c
 }
 
@@ -408,20 +382,16 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 // first attempt. The exit code is cli.ExitFailed if it was not answered with success. Each repetition sends a further
 // delivery, which is listed like any other.
 func webhooksTest() *cobra.Command {
-	c := &cobra.Command{
+	return inProject(&cobra.Command{
 		Use:   "test",
 		Short: "Send a test delivery to your webhook and show the result",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			d, err := c.TestWebhook(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return awaitAttempt(cmd, c, d.ID)
-		}),
-	}
-	config.AddFlags(c.Flags(), config.Client, config.Project)
-	return c
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		d, err := c.TestWebhook(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return awaitAttempt(cmd, c, d.ID)
+	})
 }
 
 // awaitAttempt waits up to 30 s for the first attempt of a delivery and prints its result. A failed attempt is an error
@@ -436,14 +406,10 @@ func awaitAttempt(cmd *cobra.Command, c *api.Client, id string) error {
 			last := d.AttemptLog[len(d.AttemptLog)-1]
 			if d.Status == string(pleat.DeliverySucceeded) {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s delivered: answered %s in %.0f ms\n",
-					id, statusCode(last.ResponseStatus), last.Timings.Total)
+					id, cli.NumberOrDash(last.ResponseStatus), last.Timings.Total)
 				return nil
 			}
-			why := "the attempt failed"
-			if last.Message != nil {
-				why = *last.Message
-			}
-			return fmt.Errorf("%s was not delivered: %s", id, why)
+			return fmt.Errorf("%s was not delivered: %s", id, cli.ValueOr(last.Message, "the attempt failed"))
 		}
 		if time.Now().After(end) {
 			const text = "%s is still %s after 30 s; to see its attempts, run: pleat webhooks list %s"

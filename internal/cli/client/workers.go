@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // workersCmd returns the group of commands on the workers of a service. They call a server with the key of an operator.
@@ -25,30 +23,25 @@ func workersCmd() *cobra.Command {
 
 // workersList returns the command that lists the workers.
 func workersList() *cobra.Command {
-	c := &cobra.Command{
+	return withJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List the workers that are alive or may come back",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			list, err := c.Workers(cmd.Context())
-			if err != nil {
-				return err
-			}
-			head := []string{"WORKER", "HOST", "CLASS", "STATE", "TASKS", "SEEN", "MODELS"}
-			return printList(cmd, list, head, func(w api.OperatorWorker) []string {
-				return []string{w.ID, w.Host, w.Class, w.State, strconv.Itoa(w.Tasks), w.SeenAt.Format(time.DateTime),
-					strings.Join(w.Models, ",")}
-			})
-		}),
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		list, err := c.Workers(cmd.Context())
+		if err != nil {
+			return err
+		}
+		head := []string{"WORKER", "HOST", "CLASS", "STATE", "TASKS", "SEEN", "MODELS"}
+		return printList(cmd, list, head, func(w *api.OperatorWorker) []string {
+			return []string{w.ID, w.Host, w.Class, w.State, strconv.Itoa(w.Tasks), w.SeenAt.Format(time.DateTime),
+				strings.Join(w.Models, ",")}
+		})
+	}))
 }
 
 // workersDrain returns the command that lets a worker drain.
 func workersDrain() *cobra.Command {
-	c := &cobra.Command{
+	return withJSON(onServer(&cobra.Command{
 		Use:   "drain WORKER",
 		Short: "Let a worker claim nothing more and end when its tasks have ended",
 		Long: `Asks a worker to claim nothing more, and to end when its tasks have ended. It is given by its id, or by
@@ -58,35 +51,27 @@ replaced if its class needs it.`,
 		Example: `  pleat workers list --json | jq -r '.data[] | select(.host == "node7").workerId' |
     xargs -n 1 pleat workers drain`,
 		Args: cli.ExactArgs("the id or the host of a worker"),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			id, err := workerOn(cmd.Context(), c, args[0])
-			if err != nil {
-				return err
-			}
-			d, err := c.DrainWorker(cmd.Context(), id)
-			var refused *api.Error
-			if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-				return errNoWorker
-			}
-			if err != nil {
-				return err
-			}
-			return cli.PrintResult(cmd, d, func() error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s drains\n", d.ID)
-				return err
-			})
-		}),
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		id, err := workerOn(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
+		}
+		d, err := c.DrainWorker(cmd.Context(), id)
+		if api.StatusOf(err) == http.StatusNotFound {
+			return errNoWorker
+		}
+		if err != nil {
+			return err
+		}
+		return cli.PrintLine(cmd, d, d.ID+" drains")
+	}))
 }
 
 // errNoWorker says where the ids of workers are; the server's own message names a route.
 var errNoWorker = errors.New("Worker not found; pleat workers list lists the workers")
 
-// workerOn returns the id of the worker that an argument gives: what is not the host of a live worker is an id. Of a
-// host with several, one must be chosen by its id.
+// workerOn returns the id of the worker that an argument gives: what is not the host of a live worker is an id. If a
+// host has several, one must be chosen by its id.
 func workerOn(ctx context.Context, c *api.Client, text string) (string, error) {
 	if pleat.IsUUID(text) {
 		return text, nil

@@ -9,7 +9,6 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // workflowsCmd returns the group of commands on the workflows of a server: questions and simulations, whether a user or
@@ -25,35 +24,29 @@ func workflowsCmd() *cobra.Command {
 // of a fold has started.
 func workflowsList() *cobra.Command {
 	var filter api.WorkflowsFilter
-	c := &cobra.Command{
+	c := inProject(&cobra.Command{
 		Use:   "list",
 		Short: "List your workflows, newest first",
-		Args:  cli.ExactArgs(),
-		RunE: onServer(keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
-			if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
-				return err
-			}
-			list, err := c.Workflows(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			head := []string{"WORKFLOW", "STATUS", "TYPE", "CREATED", "NAME"}
-			owned := func(w api.WorkflowRow) api.Owned { return w.Owned }
-			return printWork(cmd, list, head, owned, func(w api.WorkflowRow) []string {
-				return []string{w.ID, w.Status, w.Type, w.CreatedAt.Format(time.DateTime), w.Name}
-			})
-		}),
-	}
+	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		if err := resolveCreator(cmd.Context(), c, &filter.CreatedBy); err != nil {
+			return err
+		}
+		list, err := c.Workflows(cmd.Context(), filter)
+		if err != nil {
+			return err
+		}
+		head := []string{"WORKFLOW", "STATUS", "TYPE", "CREATED", "NAME"}
+		owned := func(w *api.WorkflowRow) api.Owned { return w.Owned }
+		return printWork(cmd, list, head, owned, func(w *api.WorkflowRow) []string {
+			return []string{w.ID, w.Status, w.Type, w.CreatedAt.Format(time.DateTime), w.Name}
+		})
+	})
 	f := c.Flags()
-	f.IntVar(&filter.Limit, "limit", 50, "number of workflows, at most 200")
-	f.StringVar(&filter.Cursor, "cursor", "", "cursor that the previous page printed")
 	f.StringVar(&filter.Status, "status", "", "only workflows with this status, such as RUNNING")
 	f.StringVar(&filter.Type, "type", "", "only workflows of this type: qna_v1, md, design_v1 or compare_v1")
 	f.StringVar(&filter.SourceJob, "job", "", "only workflows on this job")
-	f.StringVar(&filter.CreatedBy, "created-by", "", createdByUsage)
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Client, config.Project)
-	return c
+	addCreatorFlag(c, &filter.CreatedBy)
+	return withPages(c, "workflows", &filter.Limit, &filter.Cursor)
 }
 
 // workflowsGet returns the command that shows a workflow and its answer or its measurements. With --wait it follows the
@@ -73,8 +66,7 @@ func workflowsGet() *cobra.Command {
 		return cli.PrintResult(cmd, w, func() error { return showWorkflow(cmd, w) })
 	})
 	c.Flags().Bool("wait", false, "wait for the workflow to end first")
-	c.Flags().Bool("json", false, "print JSON")
-	return c
+	return withJSON(c)
 }
 
 // showWorkflow prints a workflow as rows of name and value, then the question and its answer, or the measurements or
@@ -146,39 +138,20 @@ func workflowsLogs() *cobra.Command {
 // workflowsRun returns the command that runs a draft and prints its state.
 func workflowsRun() *cobra.Command {
 	c := &cobra.Command{Use: "run WORKFLOW", Short: "Run a workflow that is a draft"}
-	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
-		w, err := c.ExecuteWorkflow(cmd.Context(), id)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), w.Status)
-		return err
-	})
+	return changeObject(c, "workflow", (*api.Client).ExecuteWorkflow, func(w api.Workflow) string { return w.Status })
 }
 
 // workflowsCancel returns the command that cancels a workflow and prints its state, as jobs cancel does.
 func workflowsCancel() *cobra.Command {
 	c := &cobra.Command{Use: "cancel WORKFLOW", Short: "Cancel a workflow"}
-	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
-		r, err := c.CancelWorkflow(cmd.Context(), id)
-		if err != nil {
-			return err
-		}
-		return printCancelled(cmd, r.Status)
-	})
+	return changeObject(c, "workflow", (*api.Client).CancelWorkflow,
+		func(r api.CancelledWorkflow) string { return cancelledState(r.Status) })
 }
 
 // workflowsDelete returns the command that deletes a workflow with everything that was stored for it.
 func workflowsDelete() *cobra.Command {
-	c := &cobra.Command{
+	return changeObject(&cobra.Command{
 		Use:   "delete WORKFLOW",
 		Short: "Delete a workflow, its files and the library items that it made",
-	}
-	return onObject(c, "workflow", keyRequired, func(cmd *cobra.Command, c *api.Client, id string) error {
-		if _, err := c.DeleteWorkflow(cmd.Context(), id); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "deleted")
-		return err
-	})
+	}, "workflow", (*api.Client).DeleteWorkflow, func(api.DeletedWorkflow) string { return "deleted" })
 }

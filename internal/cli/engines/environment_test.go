@@ -221,8 +221,8 @@ func TestRealEnginesInstall(t *testing.T) {
 	}
 }
 
-// TestRealEnginesFetchOnce installs two engines from an index. What both need is fetched once, which the requests to
-// the index show, and the installation says so.
+// TestRealEnginesFetchOnce installs two engines from an index. Files that both need are fetched once, which the
+// requests to the index show, and the installation says so.
 func TestRealEnginesFetchOnce(t *testing.T) {
 	uv := os.Getenv("PLEAT_TEST_UV")
 	if uv == "" {

@@ -7,7 +7,7 @@ import (
 	"pleat/internal/engine/runner"
 )
 
-// What is said of a weight file names its revision and its SHA-256, or that they are not known.
+// A description of a weight file names its revision and its SHA-256, or that they are not known.
 func TestPinned(t *testing.T) {
 	const commit = "6fdef46d763fee7fbb83ca5501ccceff43b85607"
 	for _, c := range []struct {

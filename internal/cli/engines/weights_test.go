@@ -36,8 +36,8 @@ func installWeights(t *testing.T, dir string, accept bool, files ...runner.Weigh
 	return out.String(), err
 }
 
-// What the publisher does not pin, the first installation records: another file under the same address is refused until
-// it is accepted.
+// The first installation records files that the publisher does not pin: another file under the same address is refused
+// until it is accepted.
 func TestChangedWeights(t *testing.T) {
 	var content atomic.Value
 	content.Store("first")

@@ -130,6 +130,6 @@ func flagFault(cmd *cobra.Command, err error) error {
 func usersCmd() *cobra.Command {
 	return cli.Group("users", "List, disable and delete users, and grant the operator role",
 		`list, disable and enable call a server, with the key of an operator. grant, revoke, export and delete open the
-server's database, next to a running server or without one, and need no key.`,
+server's database, next to a running server or without one, and need no key; their help says why.`,
 		slices.Concat(client.UserCommands(), admin.UserCommands())...)
 }
