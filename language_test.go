@@ -21,14 +21,6 @@ var frontedNames = []string{
 	"Who says who may call a route",
 }
 
-// notRewritten are the places that still have such sentences; folders if a slash ends them.
-var notRewritten = []string{
-	"docs/commands.md", // generated from internal/cli
-	"internal/cli/",
-	"internal/server/webhooks/",
-	"internal/store/webhooks/",
-}
-
 // frontedSentences returns the sentences of a paragraph that begin with Of, Who or What. Questions and names may.
 func frontedSentences(paragraph string) (out []string) {
 	for _, m := range fronted.FindAllStringSubmatch(strings.Join(strings.Fields(paragraph), " "), -1) {
@@ -42,11 +34,6 @@ func frontedSentences(paragraph string) (out []string) {
 // checkSentences fails the test for each sentence of a file that begins with Of, Who or What.
 func checkSentences(t *testing.T, file string, paragraphs []string) {
 	t.Helper()
-	for _, p := range notRewritten {
-		if file == p || strings.HasSuffix(p, "/") && strings.HasPrefix(file, p) {
-			return
-		}
-	}
 	for _, p := range paragraphs {
 		for _, s := range frontedSentences(p) {
 			t.Errorf("%s: rewrite %q: begin with its subject, or with For or If", file, s)

@@ -96,8 +96,8 @@ func (r *Resolver) searchedAlignments(
 		return nil, err
 	}
 	if v.Run == nil || v.Run.State != pleat.StateCompleted || v.Run.Result == nil {
-		return nil, pleat.InvalidField(alignmentField, ": the alignment %s is %s; a job can use it once it is COMPLETED", id,
-			v.Workflow.State)
+		return nil, pleat.InvalidField(alignmentField,
+			": the alignment %s is %s; a job can use it once it is COMPLETED", id, v.Workflow.State)
 	}
 	plan, err := flow.Parse(v.Workflow.Alias, v.Workflow.Input)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 const (
 	// countedEachTime is how many rows a batch may have whose rows are counted for every reader. Counting the largest
-	// batch takes a tenth of a second of the database, each reader and each stream asks for it every second, and anybody
-	// may read a public batch.
+	// batch takes a tenth of a second of the database, each reader and each stream asks for it every second, and
+	// anybody may read a public batch.
 	countedEachTime = 2000
 	// maxCounts bounds the batches whose counts are kept.
 	maxCounts = 1000

@@ -186,8 +186,8 @@ func (h *Handlers) cancelWorkflow(ctx context.Context, c *route.Call) (api.Cance
 	return api.CancelledWorkflow{WorkflowID: id, Status: string(state)}, err
 }
 
-// deleteWorkflow is DELETE /v1/workflows/{id}, for the owner, in any state of the workflow; as a job is deleted. The library
-// items that its task made go with it.
+// deleteWorkflow is DELETE /v1/workflows/{id}, for the owner, in any state of the workflow; as a job is deleted. The
+// library items that its task made go with it.
 func (h *Handlers) deleteWorkflow(ctx context.Context, c *route.Call) (api.DeletedWorkflow, error) {
 	id, err := c.UUID("id", pleat.ErrWorkflowNotFound)
 	if err != nil {

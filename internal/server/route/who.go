@@ -37,7 +37,7 @@ type Who struct {
 	access   access
 	scope    pleat.Scope // that the key needs; empty: none
 	role     pleat.Role  // that the caller needs in the project; NoRole: the one that the scope asks for
-	operator string      // what the route does, for the message to users who are no operators; empty: it is for all users
+	operator string      // what the route does, for the message to other users; empty: it is for all users
 	keyOnly  bool        // the key itself is needed: a session of it is not enough
 	// metadata is the path of the document of RFC 9728 about a route whose credential is a bearer token: neither a
 	// session nor another header counts. Empty: any credential counts.
@@ -67,8 +67,8 @@ func User(scope pleat.Scope) Who {
 	return Who{access: user, scope: scope}
 }
 
-// Operator is for operators whose key has a scope. The parameter does ends the message «Only an operator of this service
-// may …».
+// Operator is for operators whose key has a scope. The parameter does ends the message «Only an operator of this
+// service may …».
 func Operator(scope pleat.Scope, does string) Who {
 	if does == "" {
 		panic("route: a route for operators says what it does")
