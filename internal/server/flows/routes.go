@@ -59,7 +59,7 @@ func (h *Handlers) workflowRoutes() []route.Route {
 		{
 			ID:      "getPublicWorkflow",
 			Pattern: "GET /v1/workflows/public/{id}",
-			Shared:  route.FixedWord{First: "public"},
+			Fixed:   route.FixedWord{First: "public"},
 			Who:     route.Reader(),
 			Cost:    route.CostPoll,
 			Summary: "Read a public workflow",
@@ -68,7 +68,7 @@ func (h *Handlers) workflowRoutes() []route.Route {
 		{
 			ID:      "getWorkflowStatus",
 			Pattern: "GET /v1/workflows/status/{id}",
-			Shared:  route.FixedWord{First: "status"},
+			Fixed:   route.FixedWord{First: "status"},
 			Who:     route.Reader(),
 			Cost:    route.CostPoll,
 			Summary: "Read a workflow's status",
@@ -77,7 +77,7 @@ func (h *Handlers) workflowRoutes() []route.Route {
 		{
 			ID:      "getWorkflowResults",
 			Pattern: "GET /v1/workflows/task-results/{id}",
-			Shared:  route.FixedWord{First: "task-results"},
+			Fixed:   route.FixedWord{First: "task-results"},
 			Who:     route.Reader(),
 			Cost:    route.CostPoll,
 			Summary: "Read the result of a workflow's task",
@@ -86,7 +86,7 @@ func (h *Handlers) workflowRoutes() []route.Route {
 		{
 			ID:      "getWorkflowLog",
 			Pattern: "GET /v1/workflows/logs/{id}",
-			Shared:  route.FixedWord{First: "logs"},
+			Fixed:   route.FixedWord{First: "logs"},
 			Who:     route.User(pleat.ScopeRead),
 			Cost:    route.CostPoll,
 			Summary: "Read a workflow's log",
@@ -95,7 +95,7 @@ func (h *Handlers) workflowRoutes() []route.Route {
 		{
 			ID:      "streamWorkflowEvents",
 			Pattern: "GET /v1/workflows/{id}/events",
-			Shared:  route.FixedWord{Second: "events"},
+			Fixed:   route.FixedWord{Second: "events"},
 			Who:     route.Reader(),
 			Summary: "Stream the events of a workflow's task",
 			Handler: route.EventStream(openapi.RunEvents, h.flowEvents),
@@ -163,7 +163,7 @@ func (h *Handlers) workflowRoutes() []route.Route {
 		{
 			ID:      "getWorkflowGraphText",
 			Pattern: "GET /v1/workflows/{id}/workflow.yml",
-			Shared:  route.FixedWord{Second: "workflow.yml"},
+			Fixed:   route.FixedWord{Second: "workflow.yml"},
 			Who:     route.User(pleat.ScopeRead),
 			Summary: "Read the graph of a design as it was saved",
 			Handler: route.Streams(openapi.Text("text/yaml", "The graph."), h.graphText),
@@ -171,7 +171,7 @@ func (h *Handlers) workflowRoutes() []route.Route {
 		{
 			ID:      "getWorkflowGraph",
 			Pattern: "GET /v1/workflows/{id}/graph",
-			Shared:  route.FixedWord{Second: "graph"},
+			Fixed:   route.FixedWord{Second: "graph"},
 			Who:     route.User(pleat.ScopeRead),
 			Summary: "Read the nodes and edges of a design",
 			Handler: route.NoBody(h.viewGraph),

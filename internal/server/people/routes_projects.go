@@ -285,6 +285,6 @@ func (h *Handlers) jsonLink(kind pleat.SourceKind) route.Endpoint {
 func (h *Handlers) listWorkflowLinks() route.Route {
 	rt := linkRoute("listWorkflowLinks", "GET /v1/workflows/{id}/links", "List the links to a workflow",
 		route.NoBody(h.listLinks(pleat.SourceWorkflow)))
-	rt.Shared = route.FixedWord{Second: "links"}
+	rt.Fixed = route.FixedWord{Second: "links"}
 	return rt
 }

@@ -17,41 +17,41 @@ import (
 // test that creates a server finds.
 func (k *Core) Mux(routes []Route) *http.ServeMux {
 	m := http.NewServeMux()
-	var sharing []Route
+	var fixed []Route
 	for _, rt := range routes {
-		if rt.Shared != (FixedWord{}) {
-			sharing = append(sharing, rt)
+		if rt.Fixed != (FixedWord{}) {
+			fixed = append(fixed, rt)
 			continue
 		}
 		for _, pattern := range rt.patterns() {
 			m.Handle(pattern, k.Serve(rt))
 		}
 	}
-	m.Handle(SharedPattern, k.sharedHandler(sharing))
+	m.Handle(fixedPattern, k.fixedHandler(fixed))
 	return m
 }
 
-// SharedPattern is one pattern for all routes such as …/public/{id} and …/{id}/events: the mux refuses two patterns of
+// fixedPattern is one pattern for all routes such as …/public/{id} and …/{id}/events: the mux refuses two patterns of
 // which neither is more specific than the other.
-const SharedPattern = "GET /v1/workflows/{first}/{second}"
+const fixedPattern = "GET /v1/workflows/{first}/{second}"
 
-// FixedWord identifies a route of [SharedPattern]: the one segment that is fixed. The other segment is the id. The zero
+// FixedWord identifies a route of [fixedPattern]: the one segment that is fixed. The other segment is the id. The zero
 // value is that of a route that the mux serves under its own pattern.
 type FixedWord struct{ First, Second string }
 
-// sharedHandler serves the routes of SharedPattern by their fixed words. If both segments are fixed words, the first
+// fixedHandler serves the routes of fixedPattern by their fixed words. If both segments are fixed words, the first
 // one decides.
-func (k *Core) sharedHandler(routes []Route) http.Handler {
+func (k *Core) fixedHandler(routes []Route) http.Handler {
 	type choice struct {
 		pattern string
 		handler http.Handler
 	}
 	choices := map[FixedWord]choice{}
 	for _, rt := range routes {
-		if _, twice := choices[rt.Shared]; twice {
+		if _, twice := choices[rt.Fixed]; twice {
 			panic("route: " + rt.ID + " has the fixed word of another route")
 		}
-		choices[rt.Shared] = choice{rt.Pattern, k.Serve(rt)}
+		choices[rt.Fixed] = choice{rt.Pattern, k.Serve(rt)}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first, second := r.PathValue("first"), r.PathValue("second")

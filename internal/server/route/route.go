@@ -15,8 +15,8 @@ type Route struct {
 	Section string // chapter of docs/interface.md that promises the route; its tag in the document
 	Pattern string // method and path, as http.ServeMux reads them
 
-	// Shared is the key of the route among those of SharedPattern; zero: the mux serves Pattern itself.
-	Shared FixedWord
+	// Fixed is the key of the route among those of fixedPattern; zero: the mux serves Pattern itself.
+	Fixed FixedWord
 	// Aliased is the segment of the path in whose place an alias is accepted; empty: none.
 	Aliased string
 
@@ -36,7 +36,7 @@ type Route struct {
 
 // check panics if the route contradicts itself, which any test that creates a server finds.
 func (rt Route) check() {
-	shared := rt.Shared == (FixedWord{}) || strings.HasPrefix(rt.Pattern, "GET /v1/workflows/")
+	fixed := rt.Fixed == (FixedWord{}) || strings.HasPrefix(rt.Pattern, "GET /v1/workflows/")
 	for _, c := range []struct {
 		ok    bool
 		fault string
@@ -45,7 +45,7 @@ func (rt Route) check() {
 		{rt.Handler.serve != nil, "has no handler"},
 		{rt.Who.access != unset, "does not say who may call it"},
 		{rt.Cost.fits(rt.Who), "has a cost that does not fit who may call it"},
-		{shared, "has a fixed word, but not the pattern that goes with it"},
+		{fixed, "has a fixed word, but not the pattern that goes with it"},
 		{len(rt.patterns()) > 0, "has an aliased segment without aliases"},
 	} {
 		if !c.ok {
