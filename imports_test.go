@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"cmd", "test", "internal/testprogram", "tools", "docs/receivers"},
 	{"internal/cli/program"},
 	{"internal/cli/client", "internal/cli/admin", "internal/cli/engines"},
+	{"internal/cli/results"},
 	{"internal/app", "internal/cli"},
 	{"internal/config"},
 	{"internal/server", "internal/mcp", "internal/work", "internal/deliver", "internal/mail", "internal/fleet", "internal/ui",

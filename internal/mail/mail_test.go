@@ -6,11 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-
-	"pleat/internal/store/mails"
-	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
-
 	netmail "net/mail"
 	"strconv"
 	"strings"
@@ -25,6 +20,9 @@ import (
 	"pleat/internal/mail/mailtest"
 	"pleat/internal/seal"
 	"pleat/internal/store"
+	"pleat/internal/store/mails"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 )
 

@@ -9,11 +9,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pleat/internal/store/mails"
-
 	gomail "github.com/wneessen/go-mail"
 
 	"pleat"
+	"pleat/internal/store/mails"
 )
 
 // maxShown bounds a name in a mail, in characters. Nothing else of a mail has a length that others choose.

@@ -11,15 +11,13 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"pleat/internal/store/people"
-
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pleat"
 	"pleat/api"
 	"pleat/internal/app"
 	"pleat/internal/config"
+	"pleat/internal/store/people"
 )
 
 // service is the whole program: a server with a worker and the embedded engines.

@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pleat/internal/store/people"
-
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pleat/api"
 	"pleat/internal/app"
 	"pleat/internal/mcp"
+	"pleat/internal/store/people"
 )
 
 const ping = `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`

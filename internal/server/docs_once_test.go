@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"pleat/internal/server/openapi"
 	"pleat/internal/server/route"
 	"pleat/internal/server/service"
 	"pleat/internal/store/storetest"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // get asks a server.

@@ -3,6 +3,8 @@ package server
 import (
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"pleat/internal/blob"
 	"pleat/internal/fair"
 	"pleat/internal/garbage"
@@ -19,8 +21,6 @@ import (
 	"pleat/internal/server/webhooks"
 	"pleat/internal/submit"
 	"pleat/internal/telemetry"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 const (

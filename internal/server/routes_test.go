@@ -3,9 +3,6 @@ package server_test
 import (
 	"net/http"
 	"os"
-	"pleat/internal/server"
-	"pleat/internal/server/openapi"
-	"pleat/internal/server/route"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pleat"
+	"pleat/internal/server"
+	"pleat/internal/server/openapi"
+	"pleat/internal/server/route"
 )
 
 // TestInterfaceListsRoutes compares the routes with docs/interface.md: every route is in the chapter of its section,

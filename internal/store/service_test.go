@@ -9,17 +9,16 @@ import (
 	"sync"
 	"testing"
 
-	"pleat/internal/store/ops"
-	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
-	"pleat/internal/store/tasks"
-	"pleat/internal/store/webhooks"
-
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/ops"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
 )
 
 // Nodes that start at once agree on the name of the database, the artifact store and the secret keys. A database that

@@ -14,17 +14,16 @@ import (
 	"testing/fstest"
 	"time"
 
-	"pleat/internal/store/batches"
-	"pleat/internal/store/db"
-	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
-	"pleat/internal/store/webhooks"
-
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/batches"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
+	"pleat/internal/store/webhooks"
 )
 
 // later is what a program of a later version knows besides: a table with a row, and a column that it fills.

@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
-
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"pleat"
@@ -24,6 +21,8 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/garbage"
+	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/structure"
 )

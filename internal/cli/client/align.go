@@ -10,6 +10,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
+	"pleat/internal/cli/results"
 	"pleat/internal/format"
 )
 
@@ -35,14 +36,14 @@ Interrupting the command leaves the search running.`,
 	f.String("pairing", "", "how rows of several proteins are paired by their organism: greedy, complete or none; "+
 		"default: as the server is set up")
 	addFilesFlag(c)
-	addFolderFlags(c, "align-WORKFLOW")
+	results.AddFlags(c, "align-WORKFLOW")
 	return addWorkflowFlags(c, "what is aligned")
 }
 
 // runAlign creates an alignment, follows it and downloads its files.
 func runAlign(cmd *cobra.Command, c *api.Client, args []string) error {
-	folder := folderOf(cmd)
-	if err := folder.checkNew(); err != nil {
+	folder := results.FolderOf(cmd)
+	if err := folder.CheckNew(); err != nil {
 		return err
 	}
 	proteins, err := proteinsToAlign(cmd, args)
@@ -57,7 +58,7 @@ func runAlign(cmd *cobra.Command, c *api.Client, args []string) error {
 	if err != nil || w == nil {
 		return err
 	}
-	return downloadAlignment(cmd, c, w, folder.or("align-"+w.ID))
+	return downloadAlignment(cmd, c, w, folder.Or("align-"+w.ID))
 }
 
 // proteinsToAlign returns the letters of the different proteins of the command line, in their order.
@@ -98,13 +99,13 @@ func proteinsToAlign(cmd *cobra.Command, args []string) ([]string, error) {
 
 // downloadAlignment downloads the files of an alignment into a folder, and prints how deep each alignment is, and the
 // paths.
-func downloadAlignment(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder resultsFolder) error {
+func downloadAlignment(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder results.Folder) error {
 	a, err := c.Alignment(cmd.Context(), w.ID)
 	if err != nil {
 		return explain(c, err)
 	}
 	head := []string{"PROTEIN", "RESIDUES", "ROWS", "PAIRED ROWS"}
-	return saveArtifacts(cmd, c, w, folder, cli.Rows(head, a.Proteins, func(p *api.AlignedProtein) []string {
+	return results.SaveArtifacts(cmd, c, w, folder, cli.Rows(head, a.Proteins, func(p *api.AlignedProtein) []string {
 		residues := strconv.Itoa(len(p.Sequence))
 		return []string{p.Chain, residues, cli.NumberOrDash(p.Depth), cli.NumberOrDash(p.PairedDepth)}
 	}))

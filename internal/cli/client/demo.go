@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat/api"
+	"pleat/internal/cli/results"
 )
 
 // trpCage is the sequence of the miniprotein TC10b, Protein Data Bank entry 2JOF (Barua et al., Protein Eng. Des. Sel.
@@ -13,10 +14,10 @@ import (
 const trpCage = "DAYAQWLKDGGPSSGRPPPS"
 
 // AddDemoFlags adds the flags of pleat demo.
-func AddDemoFlags(c *cobra.Command) { addFolderFlags(c, "demo") }
+func AddDemoFlags(c *cobra.Command) { results.AddFlags(c, "demo") }
 
 // CheckDemoFolder returns an error if the folder of the flags cannot take the files of the demo.
-func CheckDemoFolder(cmd *cobra.Command) error { return demoFolder(cmd).checkNew() }
+func CheckDemoFolder(cmd *cobra.Command) error { return demoFolder(cmd).CheckNew() }
 
 // FoldDemo does what a user does at a server: it creates a job, follows it and downloads its files. The seed is fixed,
 // so that the structure is the same on every machine of one architecture.
@@ -39,4 +40,4 @@ func FoldDemo(cmd *cobra.Command, url, key string) error {
 }
 
 // demoFolder returns the folder for the files of the demo.
-func demoFolder(cmd *cobra.Command) resultsFolder { return folderOf(cmd).or("demo") }
+func demoFolder(cmd *cobra.Command) results.Folder { return results.FolderOf(cmd).Or("demo") }

@@ -8,6 +8,7 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
+	"pleat/internal/cli/results"
 )
 
 // designCmd returns the command that designs binders of a target, and downloads their structures and tables. Exit codes
@@ -60,7 +61,7 @@ letter.`,
 	f.Int("designs", 50, "how many designs to make")
 	f.Int("keep", 5, "how many of them to return")
 	f.String("seed", "", "whole number from 0 to 4294967295")
-	addFolderFlags(c, "design-WORKFLOW")
+	results.AddFlags(c, "design-WORKFLOW")
 	return addWorkflowFlags(c, "Design")
 }
 
@@ -70,8 +71,8 @@ func runDesign(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	folder := folderOf(cmd)
-	if err := folder.checkNew(); err != nil {
+	folder := results.FolderOf(cmd)
+	if err := folder.CheckNew(); err != nil {
 		return err
 	}
 	c, err := newClient(cmd, keyRequired)
@@ -92,7 +93,7 @@ func runDesign(cmd *cobra.Command, args []string) error {
 		}
 		return err
 	}
-	if err := saveArtifacts(cmd, c, w, folder.or("design-"+w.ID), designTable(w)); err != nil {
+	if err := results.SaveArtifacts(cmd, c, w, folder.Or("design-"+w.ID), designTable(w)); err != nil {
 		return err
 	}
 	printDesignNotes(cmd, w)

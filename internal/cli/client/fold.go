@@ -15,6 +15,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
+	"pleat/internal/cli/results"
 	"pleat/internal/config"
 	"pleat/internal/facts"
 	"pleat/internal/format"
@@ -76,7 +77,7 @@ of its files, are replaced with --force only.`,
 		"repeat it for several proteins; the files are stored in your library")
 	f.String("alignment-id", "", "alignments of pleat align, used instead of an MSA search")
 	addFilesFlag(c)
-	addFolderFlags(c, "fold-JOBID, of a folder FOLDER-results")
+	results.AddFlags(c, "fold-JOBID, of a folder FOLDER-results")
 	f.Bool("retry", false, "of a folder: run jobs again that failed or were stopped")
 	f.Bool("public", false, "make the results readable for everyone")
 	f.Bool("no-cache", false, "do not use the cached result of an earlier run with the same input, parameters and seed")
@@ -96,11 +97,11 @@ type foldJob struct {
 }
 
 // in returns the folder of the job in that of the flags.
-func (j foldJob) in(out resultsFolder) resultsFolder {
+func (j foldJob) in(out results.Folder) results.Folder {
 	if j.folder == "" {
 		return out
 	}
-	return out.sub(j.folder)
+	return out.Sub(j.folder)
 }
 
 // runFold creates all jobs before it follows the first. Several are checked first, and so is one that names its seed,
@@ -124,7 +125,7 @@ func runFold(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	out := folderOf(cmd)
+	out := results.FolderOf(cmd)
 	var jobs []foldJob
 	defer func() { // what was uploaded for jobs of which none was created
 		if len(jobs) == 0 || jobs[0].id == "" {
@@ -155,14 +156,14 @@ func runFold(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if variants.several() {
-		return rankJobs(cmd, c, jobs, out.or("fold-"+jobs[0].id))
+		return rankJobs(cmd, c, jobs, out.Or("fold-"+jobs[0].id))
 	}
 	return finishJobs(cmd, c, jobs, out)
 }
 
 // finishJobs follows the jobs one after the other and downloads their results. One that ends without a result does not
 // end the others.
-func finishJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out resultsFolder) error {
+func finishJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out results.Folder) error {
 	failed := 0
 	for _, j := range jobs {
 		if err := follow(cmd, c, j.id); err != nil {
@@ -306,7 +307,7 @@ func printNotes(cmd *cobra.Command, notes []string) {
 }
 
 // downloadResults downloads the files of a job that has ended into a folder, and prints its scores and the paths.
-func downloadResults(cmd *cobra.Command, c *api.Client, job string, folder resultsFolder) error {
+func downloadResults(cmd *cobra.Command, c *api.Client, job string, folder results.Folder) error {
 	res, err := c.Results(cmd.Context(), job)
 	if err != nil {
 		return explain(c, err)
@@ -315,7 +316,7 @@ func downloadResults(cmd *cobra.Command, c *api.Client, job string, folder resul
 }
 
 // saveAndPrint saves the results of a run and prints its scores and the paths of its files.
-func saveAndPrint(cmd *cobra.Command, c *api.Client, res api.Results, folder resultsFolder) error {
+func saveAndPrint(cmd *cobra.Command, c *api.Client, res api.Results, folder results.Folder) error {
 	paths, err := saveResults(cmd, c, res, folder)
 	if err != nil {
 		return err
@@ -334,14 +335,14 @@ func saveAndPrint(cmd *cobra.Command, c *api.Client, res api.Results, folder res
 
 // saveResults downloads the files of a run that has ended into a folder and returns their paths. The default folder is
 // fold-JOBID. A run that did not complete is an error with cli.ExitUnfinished that gives the reason.
-func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder resultsFolder) ([]string, error) {
+func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder results.Folder) ([]string, error) {
 	p := &res.Prediction
 	if p.JobRunStatus != string(pleat.StateCompleted) {
 		return nil, cli.Exitf(cli.ExitUnfinished, "the job %s ended %s: %s", res.Job.ID, p.JobRunStatus,
 			cli.ValueOr(p.Error, noReason))
 	}
-	run := savedRun{Kind: "job", ID: res.Job.ID, Run: res.JobRunID, Name: res.Job.Name, Created: res.Job.Date}
-	paths, err := folder.or("fold-"+res.Job.ID).save(cmd, c, run, res.Artifacts)
+	run := results.SavedRun{Kind: "job", ID: res.Job.ID, Run: res.JobRunID, Name: res.Job.Name, Created: res.Job.Date}
+	paths, err := folder.Or("fold-"+res.Job.ID).Save(cmd, c, run, res.Artifacts)
 	return paths, explain(c, err)
 }
 

@@ -18,6 +18,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
+	"pleat/internal/cli/results"
 	"pleat/internal/facts"
 	"pleat/internal/format"
 	"pleat/internal/words"
@@ -33,11 +34,11 @@ type folderFold struct {
 	cmd   *cobra.Command
 	c     *api.Client
 	in    *inputFolder
-	out   resultsFolder
-	log   *foldLog
+	out   results.Folder
+	log   *results.Log
 	model string
 	seed  string
-	jobs  []*foldedJob // in the order of the files
+	jobs  []*results.LoggedJob // in the order of the files
 	// stopped is why no more jobs are created; nil: all are.
 	stopped error
 	folders map[string]bool // names of folders of results that are taken
@@ -60,14 +61,14 @@ func foldFolder(cmd *cobra.Command, c *api.Client, dir string, v variants) error
 		return err
 	}
 	defer in.from.close()
-	r := &folderFold{cmd: cmd, c: c, in: in, out: folderOf(cmd), folders: map[string]bool{}}
+	r := &folderFold{cmd: cmd, c: c, in: in, out: results.FolderOf(cmd), folders: map[string]bool{}}
 	r.model, r.seed = strings.Join(v.models, ""), strings.Join(v.seeds, "")
-	if r.out.dir == "" {
+	if r.out.Dir == "" {
 		full, err := filepath.Abs(dir)
 		if err != nil {
 			return err
 		}
-		r.out.dir = filepath.Base(full) + "-results"
+		r.out.Dir = filepath.Base(full) + "-results"
 	}
 	if err := r.checkSize(); err != nil {
 		return err
@@ -75,10 +76,10 @@ func foldFolder(cmd *cobra.Command, c *api.Client, dir string, v variants) error
 	if dryRun, _ := f.GetBool("dry-run"); dryRun {
 		return r.printPlan()
 	}
-	if r.log, err = openFoldLog(r.out.dir); err != nil {
+	if r.log, err = results.OpenLog(r.out.Dir); err != nil {
 		return err
 	}
-	defer r.log.close()
+	defer r.log.Close()
 	return r.run()
 }
 
@@ -133,7 +134,7 @@ func (r *folderFold) run() error {
 			show.Close()
 			return r.interrupted(err)
 		}
-		show.Add(j.label() + " " + j.Status)
+		show.Add(j.Label() + " " + j.Status)
 	}
 	show.Close()
 	return r.summary()
@@ -152,19 +153,19 @@ func (r *folderFold) interrupted(err error) error {
 // file alone becomes a job that failed.
 func (r *folderFold) submit(f *inputFile) error {
 	if f.err != nil {
-		return r.skip(&foldedJob{File: f.name}, statusInvalid, f.err)
+		return r.skip(&results.LoggedJob{File: f.name}, results.StatusInvalid, f.err)
 	}
 	key, err := r.key(f)
 	if err != nil {
-		return r.skip(&foldedJob{File: f.name}, statusInvalid, err)
+		return r.skip(&results.LoggedJob{File: f.name}, results.StatusInvalid, err)
 	}
-	jobs := r.log.of(key)
+	jobs := r.log.JobsOf(key)
 	if jobs == nil {
 		if r.stopped != nil {
-			return r.skip(&foldedJob{File: f.name}, statusLeft, r.stopped)
+			return r.skip(&results.LoggedJob{File: f.name}, results.StatusLeft, r.stopped)
 		}
 		if jobs, err = r.plan(f, key); err != nil {
-			return r.failed(&foldedJob{File: f.name}, err)
+			return r.failed(&results.LoggedJob{File: f.name}, err)
 		}
 	}
 	for _, j := range jobs {
@@ -177,7 +178,7 @@ func (r *folderFold) submit(f *inputFile) error {
 }
 
 // skip adds a job without a result to the summary, with the reason. It returns nil: the others go on.
-func (r *folderFold) skip(j *foldedJob, status string, reason error) error {
+func (r *folderFold) skip(j *results.LoggedJob, status string, reason error) error {
 	j.Status, j.Error = status, cli.ErrorLine(reason)
 	r.jobs = append(r.jobs, j)
 	return nil
@@ -185,16 +186,16 @@ func (r *folderFold) skip(j *foldedJob, status string, reason error) error {
 
 // failed records that a job was not created. An error that would meet every job ends the command, and one that later
 // commands may not meet stops the creation of more.
-func (r *folderFold) failed(j *foldedJob, err error) error {
+func (r *folderFold) failed(j *results.LoggedJob, err error) error {
 	if end := r.cmd.Context().Err(); end != nil {
 		return end
 	}
 	switch api.StatusOf(err) {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge:
-		return r.skip(j, statusInvalid, err)
+		return r.skip(j, results.StatusInvalid, err)
 	case http.StatusTooManyRequests, http.StatusConflict, http.StatusServiceUnavailable:
 		r.stopped = err
-		return r.skip(j, statusLeft, err)
+		return r.skip(j, results.StatusLeft, err)
 	}
 	return explain(r.c, err)
 }
@@ -226,7 +227,7 @@ func (r *folderFold) named(f *inputFile) (*sources, string, error) {
 }
 
 // plan has the server read a file, and writes its jobs to the log.
-func (r *folderFold) plan(f *inputFile, key string) ([]*foldedJob, error) {
+func (r *folderFold) plan(f *inputFile, key string) ([]*results.LoggedJob, error) {
 	from, text, err := r.named(f)
 	if err != nil {
 		return nil, err
@@ -243,53 +244,53 @@ func (r *folderFold) plan(f *inputFile, key string) ([]*foldedJob, error) {
 	for _, n := range got.Notes {
 		printNotes(r.cmd, []string{f.name + ": " + n})
 	}
-	var jobs []*foldedJob
+	var jobs []*results.LoggedJob
 	for i := range got.Jobs {
 		request := &got.Jobs[i]
 		request.IsPublic, _ = r.cmd.Flags().GetBool("public")
 		request.Params.Seed = cmp.Or(cli.TextOrNil(r.seed), request.Params.Seed)
-		jobs = append(jobs, &foldedJob{
+		jobs = append(jobs, &results.LoggedJob{
 			File:    f.name,
 			Name:    request.Name,
-			Key:     jobKey(key, i),
+			Key:     results.JobKey(key, i),
 			Of:      len(got.Jobs),
 			Folder:  r.folderName(f, request.Name, len(got.Jobs)),
 			Request: request,
 		})
 	}
-	return jobs, r.log.plan(jobs)
+	return jobs, r.log.Plan(jobs)
 }
 
 // folderName returns the name of a folder for the results of a job, that no other has.
 func (r *folderFold) folderName(f *inputFile, job string, jobs int) string {
-	name := words.Slug(f.stem(), maxNamePart)
+	name := words.Slug(f.stem(), results.MaxNamePart)
 	if jobs > 1 {
-		name += "-" + words.Slug(job, maxNamePart)
+		name += "-" + words.Slug(job, results.MaxNamePart)
 	}
-	return unusedName(cmp.Or(strings.Trim(name, "-"), "job"), r.folders, r.log.folders)
+	return results.UnusedName(cmp.Or(strings.Trim(name, "-"), "job"), r.folders, r.log.Folders)
 }
 
 // create creates a job, unless the log has it already, or runs one again that failed if --retry asks for it.
-func (r *folderFold) create(j *foldedJob) error {
+func (r *folderFold) create(j *results.LoggedJob) error {
 	retry, _ := r.cmd.Flags().GetBool("retry")
-	again := retry && slices.Contains([]string{"FAILED", "STOPPED", statusGone}, j.Status)
+	again := retry && slices.Contains([]string{"FAILED", "STOPPED", results.StatusGone}, j.Status)
 	switch {
 	case j.Job != "" && !again:
 		r.jobs = append(r.jobs, j)
 		return nil
 	case r.stopped != nil:
-		return r.skip(&foldedJob{File: j.File, Name: j.Name}, statusLeft, r.stopped)
+		return r.skip(&results.LoggedJob{File: j.File, Name: j.Name}, results.StatusLeft, r.stopped)
 	}
 	if err := r.send(j); err != nil {
 		return r.failed(j, err)
 	}
 	j.Status, j.Error = "", ""
 	r.jobs = append(r.jobs, j)
-	return r.log.write(j)
+	return r.log.Write(j)
 }
 
 // send has the server create a job, or run one again. It waits where the server asks for a short time.
-func (r *folderFold) send(j *foldedJob) error {
+func (r *folderFold) send(j *results.LoggedJob) error {
 	const longest = time.Minute
 	noCache, _ := r.cmd.Flags().GetBool("no-cache")
 	for {
@@ -307,8 +308,8 @@ func (r *folderFold) send(j *foldedJob) error {
 }
 
 // sendOnce is one request of send. A run that has not ended, of a command that was killed, is not run again.
-func (r *folderFold) sendOnce(j *foldedJob, noCache bool) error {
-	if j.Job != "" && j.Status != statusGone {
+func (r *folderFold) sendOnce(j *results.LoggedJob, noCache bool) error {
+	if j.Job != "" && j.Status != results.StatusGone {
 		_, err := r.c.Rerun(r.cmd.Context(), j.Job, nil, api.RerunOptions{NoCache: noCache})
 		if api.StatusOf(err) == http.StatusConflict {
 			return nil
@@ -318,13 +319,13 @@ func (r *folderFold) sendOnce(j *foldedJob, noCache bool) error {
 	made, err := r.c.CreateJob(r.cmd.Context(), *j.Request, api.CreateOptions{IdempotencyKey: j.Key, NoCache: noCache})
 	if err == nil {
 		j.Job = made.JobID
-		fmt.Fprintf(r.cmd.ErrOrStderr(), "job %s: %s\n", j.Job, j.label())
+		fmt.Fprintf(r.cmd.ErrOrStderr(), "job %s: %s\n", j.Job, j.Label())
 	}
 	return err
 }
 
 // finish waits for a job that has not ended, and downloads its results. An error ends the command.
-func (r *folderFold) finish(j *foldedJob, w *waiter) error {
+func (r *folderFold) finish(j *results.LoggedJob, w *waiter) error {
 	if j.Status != "" && (j.Status != string(pleat.StateCompleted) || r.has(j)) {
 		return nil
 	}
@@ -339,8 +340,8 @@ func (r *folderFold) finish(j *foldedJob, w *waiter) error {
 		res, err = r.c.Results(r.cmd.Context(), j.Job)
 	}
 	if api.StatusOf(err) == http.StatusNotFound {
-		j.Status, j.Error = statusGone, "the job was deleted on the server"
-		return r.log.write(j)
+		j.Status, j.Error = results.StatusGone, "the job was deleted on the server"
+		return r.log.Write(j)
 	}
 	if err != nil {
 		return explain(r.c, err)
@@ -351,27 +352,27 @@ func (r *folderFold) finish(j *foldedJob, w *waiter) error {
 		return fmt.Errorf("the job %s is %s and its events have ended; run the command again", j.Job, j.Status)
 	case j.Status != string(pleat.StateCompleted):
 		j.Error = cli.ValueOr(res.Prediction.Error, noReason)
-		return r.log.write(j)
+		return r.log.Write(j)
 	}
 	j.PLDDT = res.Prediction.MeanPLLDT
-	if _, err := saveResults(r.cmd, r.c, res, r.out.sub(j.Folder)); err != nil {
+	if _, err := saveResults(r.cmd, r.c, res, r.out.Sub(j.Folder)); err != nil {
 		if r.cmd.Context().Err() != nil {
 			return err
 		}
 		j.Status, j.Error = "", cli.ErrorLine(err) // the next command downloads them
-		return r.log.write(j)
+		return r.log.Write(j)
 	}
-	return r.log.write(j)
+	return r.log.Write(j)
 }
 
 // has reports whether the folder of a job has the files of its results.
-func (r *folderFold) has(j *foldedJob) bool {
-	root, err := os.OpenRoot(r.out.sub(j.Folder).dir)
+func (r *folderFold) has(j *results.LoggedJob) bool {
+	root, err := os.OpenRoot(r.out.Sub(j.Folder).Dir)
 	if err != nil {
 		return false
 	}
 	defer root.Close()
-	saved, err := savedIn(root)
+	saved, err := results.SavedIn(root)
 	if err != nil || saved == nil || saved.ID != j.Job {
 		return false
 	}
@@ -385,7 +386,7 @@ func (r *folderFold) has(j *foldedJob) bool {
 // if there is one.
 func (r *folderFold) summary() error {
 	rows := [][]string{{"FILE", "NAME", "STATUS", "MEAN PLDDT", "JOB", "FOLDER"}}
-	var bad []*foldedJob
+	var bad []*results.LoggedJob
 	waiting := 0
 	for _, j := range r.jobs {
 		switch {
@@ -396,21 +397,21 @@ func (r *folderFold) summary() error {
 			bad = append(bad, j)
 			continue
 		}
-		folder := r.out.sub(j.Folder).dir
+		folder := r.out.Sub(j.Folder).Dir
 		if j.Status == "" {
 			folder = ""
 		}
-		rows = append(rows, []string{j.File, j.Name, j.state(), cli.FormatScore(j.PLDDT, "%.1f"), j.Job, folder})
+		rows = append(rows, []string{j.File, j.Name, j.State(), cli.FormatScore(j.PLDDT, "%.1f"), j.Job, folder})
 	}
 	for _, j := range bad {
-		rows = append(rows, []string{j.File, j.Name, j.state(), "-", j.Job, ""})
+		rows = append(rows, []string{j.File, j.Name, j.State(), "-", j.Job, ""})
 	}
 	out := r.cmd.OutOrStdout()
 	if err := cli.PrintTable(out, rows); err != nil {
 		return err
 	}
 	for _, j := range bad {
-		fmt.Fprintf(out, "%s: %s\n", j.label(), cli.PrintableLine(j.Error))
+		fmt.Fprintf(out, "%s: %s\n", j.Label(), cli.PrintableLine(j.Error))
 	}
 	fmt.Fprintf(out, "%d of %s completed, %d without a result, %d not ended\n", len(r.jobs)-len(bad)-waiting,
 		facts.Quantity(len(r.jobs), "job", "jobs"), len(bad), waiting)

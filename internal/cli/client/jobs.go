@@ -14,6 +14,7 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
+	"pleat/internal/cli/results"
 	"pleat/internal/format"
 )
 
@@ -211,11 +212,11 @@ func jobsResults() *cobra.Command {
 				return fmt.Errorf("the run is %s and has no results yet; wait for them with --wait",
 					res.Prediction.JobRunStatus)
 			}
-			return saveAndPrint(cmd, c, res, folderOf(cmd))
+			return saveAndPrint(cmd, c, res, results.FolderOf(cmd))
 		})
 	})
 	f := c.Flags()
-	addFolderFlags(c, "fold-JOB")
+	results.AddFlags(c, "fold-JOB")
 	f.String("run", "", "an earlier run of the job, by its number or id, as pleat jobs get lists them; "+
 		"default: the latest")
 	f.Bool("wait", false, "wait for the job to end first")

@@ -10,6 +10,7 @@ import (
 
 	"pleat/api"
 	"pleat/internal/cli"
+	"pleat/internal/cli/results"
 )
 
 // mdCmd returns the command that simulates a predicted structure or a disordered chain, and downloads the trajectory,
@@ -48,7 +49,7 @@ Times have a unit: 500ps, 1ns, 0.5us.`,
 	f.String("sequence", "", "with a job: chain, name or identifier of its sequence to simulate, by default its first "+
 		"protein; without: the letters of a disordered chain")
 	f.String("seed", "", "whole number; the same seed gives the same trajectory")
-	addFolderFlags(c, "md-WORKFLOW")
+	results.AddFlags(c, "md-WORKFLOW")
 	return addWorkflowFlags(c, "Dynamics of the job or sequence")
 }
 
@@ -59,8 +60,8 @@ func runMD(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	folder := folderOf(cmd)
-	if err := folder.checkNew(); err != nil {
+	folder := results.FolderOf(cmd)
+	if err := folder.CheckNew(); err != nil {
 		return err
 	}
 	c, err := newClient(cmd, keyRequired)
@@ -77,7 +78,7 @@ func runMD(cmd *cobra.Command, args []string) error {
 	if err != nil || w == nil {
 		return err
 	}
-	return downloadMD(cmd, c, w, folder.or("md-"+w.ID))
+	return downloadMD(cmd, c, w, folder.Or("md-"+w.ID))
 }
 
 // mdInput returns the workflow_input of the command line, with times in ns, temperature in K, ionic strength in mol/L
@@ -139,12 +140,12 @@ func nanoseconds(text, flag string) (float64, error) {
 }
 
 // downloadMD downloads the files of a simulation into a folder, and prints the measurements and the paths.
-func downloadMD(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder resultsFolder) error {
+func downloadMD(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder results.Folder) error {
 	var r api.MDResult
 	if err := json.Unmarshal(w.Tasks[0].Result, &r); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
-	return saveArtifacts(cmd, c, w, folder, measurements(r.Metrics))
+	return results.SaveArtifacts(cmd, c, w, folder, measurements(r.Metrics))
 }
 
 // measurements returns a table with one row per measured series: statistics over the saved frames, in the unit of the

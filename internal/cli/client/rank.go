@@ -17,6 +17,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
+	"pleat/internal/cli/results"
 	"pleat/internal/facts"
 	"pleat/internal/words"
 )
@@ -65,7 +66,7 @@ func (v variants) several() bool { return len(v.models) > 1 || len(v.seeds) > 1 
 
 // jobs returns the jobs of the requests with their folders, which are checked: out if there is one job, else folders in
 // it that are named after the jobs.
-func (v variants) jobs(requests []api.CreateJob, out resultsFolder) ([]foldJob, error) {
+func (v variants) jobs(requests []api.CreateJob, out results.Folder) ([]foldJob, error) {
 	models, seeds := v.models, v.seeds
 	if len(models) == 0 {
 		models = []string{""}
@@ -78,7 +79,7 @@ func (v variants) jobs(requests []api.CreateJob, out resultsFolder) ([]foldJob, 
 			len(requests), len(models), len(seeds), n, maxVariants)
 	}
 	if v.several() {
-		if err := out.checkRanking(); err != nil {
+		if err := checkRanking(out); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +93,7 @@ func (v variants) jobs(requests []api.CreateJob, out resultsFolder) ([]foldJob, 
 				if v.several() || len(requests) > 1 {
 					j.folder = v.folderName(j, names)
 				}
-				if err := j.in(out).checkNew(); err != nil {
+				if err := j.in(out).CheckNew(); err != nil {
 					return nil, err
 				}
 				jobs = append(jobs, j)
@@ -129,20 +130,20 @@ func (v variants) job(r api.CreateJob, model, seed string) foldJob {
 
 // folderName returns the name of a job's folder, such as Trp-cage-mini-seed1, which differs from those used.
 func (v variants) folderName(j foldJob, used map[string]bool) string {
-	name := cmp.Or(words.Slug(j.base, maxNamePart), "job")
+	name := cmp.Or(words.Slug(j.base, results.MaxNamePart), "job")
 	if v.several() {
-		name += "-" + words.Slug(j.request.Params.ModelName, maxNamePart)
+		name += "-" + words.Slug(j.request.Params.ModelName, results.MaxNamePart)
 		if seed := j.request.Params.Seed; seed != nil {
-			name += "-seed" + words.Slug(*seed, maxNamePart)
+			name += "-seed" + words.Slug(*seed, results.MaxNamePart)
 		}
 	}
-	return unusedName(name, used)
+	return results.UnusedName(name, used)
 }
 
-// checkRanking returns a usage error if the folder has a table of other jobs.
-func (f resultsFolder) checkRanking() error {
-	path := filepath.Join(f.dir, rankingFile)
-	if _, err := os.Lstat(path); f.dir == "" || f.force || err != nil {
+// checkRanking returns a usage error if a folder has a table of other jobs.
+func checkRanking(f results.Folder) error {
+	path := filepath.Join(f.Dir, rankingFile)
+	if _, err := os.Lstat(path); f.Dir == "" || f.Force || err != nil {
 		return nil
 	}
 	return cli.Usagef("%s has the ranking of other jobs; choose another folder with --out, or replace it with --force",
@@ -229,7 +230,7 @@ type ranked struct {
 
 // rankJobs waits for the jobs, downloads their files into folders of their own, and prints and saves one table of all
 // structures, best first. A job without a result is a row with its reason, and makes the exit code cli.ExitUnfinished.
-func rankJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out resultsFolder) error {
+func rankJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out results.Folder) error {
 	var rows []ranked
 	var failed int
 	for _, j := range jobs {
@@ -254,7 +255,7 @@ func rankJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out resultsFold
 		fmt.Fprintf(cmd.OutOrStdout(), "The scores of %s are not on one scale: compare those of one model.\n",
 			strings.Join(models, " and "))
 	}
-	path, err := out.writeRanking(text)
+	path, err := writeRanking(out, text)
 	if err != nil {
 		return err
 	}
@@ -267,7 +268,7 @@ func rankJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out resultsFold
 }
 
 // rankJob waits for one job, downloads its files and returns its structures.
-func rankJob(cmd *cobra.Command, c *api.Client, j foldJob, out resultsFolder) ([]ranked, error) {
+func rankJob(cmd *cobra.Command, c *api.Client, j foldJob, out results.Folder) ([]ranked, error) {
 	if err := follow(cmd, c, j.id); err != nil {
 		return nil, err
 	}
@@ -289,7 +290,7 @@ func rankJob(cmd *cobra.Command, c *api.Client, j foldJob, out resultsFolder) ([
 			about:  j.of*pleat.MaxItems + i,
 			record: record,
 			scores: s.Prediction,
-			dir:    j.in(out).dir,
+			dir:    j.in(out).Dir,
 		})
 	}
 	return rows, nil
@@ -372,12 +373,12 @@ func rankingTable(rows []ranked) [][]string {
 	return text
 }
 
-// writeRanking writes a table as CSV into the folder, which it creates, and returns the path.
-func (f resultsFolder) writeRanking(rows [][]string) (string, error) {
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+// writeRanking writes a table as CSV into a folder, which it creates, and returns the path.
+func writeRanking(f results.Folder, rows [][]string) (string, error) {
+	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("create the folder for the results: %w", err)
 	}
-	path := filepath.Join(f.dir, rankingFile)
+	path := filepath.Join(f.Dir, rankingFile)
 	out, err := os.Create(path)
 	if err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/cli/results"
 )
 
 // scoredBy returns a row of a model with scores; a nil one has none.
@@ -79,7 +80,7 @@ func TestVariantsAreNamed(t *testing.T) {
 		{Name: "Trp cage", Params: &api.Params{ModelName: "x"}},
 		{Name: long, Params: &api.Params{ModelName: "x"}},
 	}
-	jobs, err := variants{models: []string{"mini", "boltz-2"}, seeds: []string{"1"}}.jobs(requests, resultsFolder{})
+	jobs, err := variants{models: []string{"mini", "boltz-2"}, seeds: []string{"1"}}.jobs(requests, results.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

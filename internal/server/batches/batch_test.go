@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
-	"pleat"
 	"testing"
 
+	"pleat"
 	"pleat/internal/fair"
 	"pleat/internal/server/route"
 	"pleat/internal/store/storetest"

@@ -4,6 +4,8 @@
 package flows
 
 import (
+	"slices"
+
 	"pleat/internal/fair"
 	"pleat/internal/garbage"
 	"pleat/internal/server/library"
@@ -13,7 +15,6 @@ import (
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
 	"pleat/internal/submit"
-	"slices"
 )
 
 // Handlers are the handlers of the routes of workflows. Create them with New.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server/progress"

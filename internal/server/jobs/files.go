@@ -3,11 +3,12 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"strconv"
+
 	"pleat"
 	"pleat/internal/server/route"
 	"pleat/internal/store/runs"
 	"pleat/internal/words"
-	"strconv"
 )
 
 // artifact is GET /v1/artifacts/{id}/{name}, for everyone who has the signed link; credentials are not read. Every

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/wire"

@@ -2,12 +2,13 @@ package jobs
 
 import (
 	"context"
+	"slices"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/route"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/workers"
-	"slices"
 )
 
 // listModels is GET /v1/models, for everyone: the models that workers can execute, with their limits, parameters and

@@ -2,8 +2,9 @@ package jobs
 
 import (
 	"fmt"
-	"pleat"
 	"testing"
+
+	"pleat"
 )
 
 // The cache holds what it may and no more, and lets go of what was not read for longest.

@@ -3,12 +3,13 @@ package library
 import (
 	"context"
 	"net/http"
+	"testing"
+	"time"
+
 	"pleat/internal/fair"
 	"pleat/internal/server/route"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
-	"testing"
-	"time"
 )
 
 // A client whose file finds no place before its time ends is told to try again; that is no fault of the service.

@@ -2,13 +2,14 @@ package people
 
 import (
 	"context"
+	"time"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server/route"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/people"
-	"time"
 )
 
 // invitationFor is how long an invitation lasts that names no end, and mostInvitationFor how long any does.

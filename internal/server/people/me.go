@@ -2,10 +2,11 @@ package people
 
 import (
 	"context"
+	"strings"
+
 	"pleat/api"
 	"pleat/internal/server/route"
 	"pleat/internal/server/wire"
-	"strings"
 )
 
 // me is GET /v1/me, for any user: who the credential stands for, and what it may do.

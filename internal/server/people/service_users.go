@@ -2,6 +2,7 @@ package people
 
 import (
 	"context"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/server/route"

@@ -3,12 +3,13 @@ package people
 import (
 	"context"
 	"net/http"
+	"time"
+
 	"pleat"
 	"pleat/api"
 	"pleat/internal/seal"
 	"pleat/internal/server/route"
 	"pleat/internal/server/wire"
-	"time"
 )
 
 // sessionLifetime is how long a browser's session lives: a working day, after which the page asks for the key again.

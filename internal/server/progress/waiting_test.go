@@ -1,10 +1,11 @@
 package progress
 
 import (
-	"pleat"
-	"pleat/internal/store/workers"
 	"testing"
 	"time"
+
+	"pleat"
+	"pleat/internal/store/workers"
 )
 
 // The sentence says of every reason for how long the fleet has reported it, or when it last did.

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"testing"
+
 	"pleat"
 	"pleat/api"
-	"testing"
 )
 
 // The mapping of errors to HTTP.

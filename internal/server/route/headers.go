@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"pleat/internal/submit"
 	"strings"
 
 	"pleat"
+	"pleat/internal/submit"
 )
 
 // Once reads the Idempotency-Key of a request, in which in is the body and from what the request has outside of it.

@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"errors"
+
 	"pleat"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/people"

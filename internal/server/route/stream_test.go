@@ -2,11 +2,12 @@ package route
 
 import (
 	"fmt"
+	"testing"
+	"time"
+
 	"pleat"
 	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
-	"testing"
-	"time"
 )
 
 // However many streams are open, one query finds out which of their credentials have ended.

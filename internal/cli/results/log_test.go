@@ -1,4 +1,4 @@
-package client
+package results
 
 import (
 	"os"
@@ -13,32 +13,32 @@ import (
 // whole is overwritten.
 func TestFoldLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	open := func() *foldLog {
-		l, err := openFoldLog(dir)
+	open := func() *Log {
+		l, err := OpenLog(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l
 	}
 	l := open()
-	job := func(i int) *foldedJob {
-		return &foldedJob{
+	job := func(i int) *LoggedJob {
+		return &LoggedJob{
 			File:    "a.csv",
-			Key:     jobKey("k", i),
+			Key:     JobKey("k", i),
 			Of:      2,
 			Folder:  "a",
 			Request: &api.CreateJob{Name: "x"},
 		}
 	}
 	first, second := job(0), job(1)
-	if err := l.plan([]*foldedJob{first, second}); err != nil {
+	if err := l.Plan([]*LoggedJob{first, second}); err != nil {
 		t.Fatal(err)
 	}
 	first.Job, first.Status = "j1", "COMPLETED"
-	if err := l.write(first); err != nil {
+	if err := l.Write(first); err != nil {
 		t.Fatal(err)
 	}
-	l.close()
+	l.Close()
 	path := filepath.Join(dir, foldLogFile)
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -48,21 +48,21 @@ func TestFoldLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	l = open()
-	jobs := l.of("k")
+	jobs := l.JobsOf("k")
 	if len(jobs) != 2 || jobs[0].Job != "j1" || jobs[0].Request == nil || jobs[1].Job != "" {
 		t.Errorf("the jobs are %+v", jobs)
 	}
-	if l.of("other") != nil || !l.folders["a"] {
+	if l.JobsOf("other") != nil || !l.Folders["a"] {
 		t.Error("the log has what it has not")
 	}
 	second.Job = "j2"
-	if err := l.write(second); err != nil {
+	if err := l.Write(second); err != nil {
 		t.Fatal(err)
 	}
-	l.close()
+	l.Close()
 	l = open()
-	defer l.close()
-	if jobs := l.of("k"); len(jobs) != 2 || jobs[1].Job != "j2" {
+	defer l.Close()
+	if jobs := l.JobsOf("k"); len(jobs) != 2 || jobs[1].Job != "j2" {
 		t.Errorf("after a line that was not whole the jobs are %+v", jobs)
 	}
 
@@ -72,8 +72,8 @@ func TestFoldLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	l = open()
-	defer l.close()
-	if jobs := l.of("k"); jobs != nil {
+	defer l.Close()
+	if jobs := l.JobsOf("k"); jobs != nil {
 		t.Errorf("the log has one of two jobs and gives %+v", jobs)
 	}
 }

@@ -1,4 +1,4 @@
-package client
+package results
 
 import (
 	"encoding/json"
@@ -26,8 +26,8 @@ const runFile = "pleat-run.json"
 // maxRunFile bounds a runFile in bytes.
 const maxRunFile = 1 << 20
 
-// savedRun is the content of runFile: a job with its run, or a workflow.
-type savedRun struct {
+// SavedRun is the content of runFile: a job with its run, or a workflow.
+type SavedRun struct {
 	Kind    string   `json:"kind"` // job or workflow
 	ID      string   `json:"id"`
 	Run     string   `json:"run,omitempty"` // of a job
@@ -37,7 +37,7 @@ type savedRun struct {
 }
 
 // String describes the run for messages.
-func (r savedRun) String() string {
+func (r SavedRun) String() string {
 	text := r.ID
 	if r.Run != "" {
 		text += ", run " + r.Run
@@ -45,47 +45,47 @@ func (r savedRun) String() string {
 	return fmt.Sprintf("the %s %q (%s, created %s)", r.Kind, pleat.Clip(r.Name), text, r.Created.Format(time.DateTime))
 }
 
-// resultsFolder is a folder for the files of one run.
-type resultsFolder struct {
-	dir   string
-	force bool // replace the files of another run, and files that have the names of this one's
+// Folder is a folder for the files of one run.
+type Folder struct {
+	Dir   string
+	Force bool // replace the files of another run, and files that have the names of this one's
 }
 
-// addFolderFlags adds the flags of a command that saves the files of a run; standard describes the default folder.
-func addFolderFlags(cmd *cobra.Command, standard string) {
+// AddFlags adds the flags of a command that saves the files of a run; standard describes the default folder.
+func AddFlags(cmd *cobra.Command, standard string) {
 	cmd.Flags().String("out", "", "folder for the files; default: "+standard)
 	cmd.Flags().Bool("force", false, "replace the files that the folder has of another run")
 }
 
-// folderOf returns the folder of the flags. Its dir is empty if none was given.
-func folderOf(cmd *cobra.Command) resultsFolder {
-	var f resultsFolder
-	f.dir, _ = cmd.Flags().GetString("out")
-	f.force, _ = cmd.Flags().GetBool("force")
+// FolderOf returns the folder of the flags. Its dir is empty if none was given.
+func FolderOf(cmd *cobra.Command) Folder {
+	var f Folder
+	f.Dir, _ = cmd.Flags().GetString("out")
+	f.Force, _ = cmd.Flags().GetBool("force")
 	return f
 }
 
-// or returns the folder, or that of a name if none was given.
-func (f resultsFolder) or(dir string) resultsFolder {
-	if f.dir == "" {
-		f.dir = dir
+// Or returns the folder, or that of a name if none was given.
+func (f Folder) Or(dir string) Folder {
+	if f.Dir == "" {
+		f.Dir = dir
 	}
 	return f
 }
 
-// sub returns a folder in the folder; none if none was given.
-func (f resultsFolder) sub(name string) resultsFolder {
-	if f.dir != "" {
-		f.dir = filepath.Join(f.dir, name)
+// Sub returns a folder in the folder; none if none was given.
+func (f Folder) Sub(name string) Folder {
+	if f.Dir != "" {
+		f.Dir = filepath.Join(f.Dir, name)
 	}
 	return f
 }
 
-// maxNamePart bounds each part of a folder's name, in bytes: file systems bound a name at 255.
-const maxNamePart = 60
+// MaxNamePart bounds each part of a folder's name, in bytes: file systems bound a name at 255.
+const MaxNamePart = 60
 
-// unusedName returns a name, with a number behind it if one of the sets has it, and adds it to the first set.
-func unusedName(name string, used map[string]bool, others ...map[string]bool) string {
+// UnusedName returns a name, with a number behind it if one of the sets has it, and adds it to the first set.
+func UnusedName(name string, used map[string]bool, others ...map[string]bool) string {
 	unique := name
 	taken := func(set map[string]bool) bool { return set[unique] }
 	for n := 2; used[unique] || slices.ContainsFunc(others, taken); n++ {
@@ -98,30 +98,30 @@ func unusedName(name string, used map[string]bool, others ...map[string]bool) st
 // everyRun are files that every run of a job or a simulation has.
 var everyRun = []string{"config.json", "metrics.json", "results.zip"}
 
-// checkNew returns a usage error if a run that does not exist yet could not be saved in the folder, so that none is
+// CheckNew returns a usage error if a run that does not exist yet could not be saved in the folder, so that none is
 // started in vain.
-func (f resultsFolder) checkNew() error {
-	if f.dir == "" {
+func (f Folder) CheckNew() error {
+	if f.Dir == "" {
 		return nil
 	}
-	if info, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
+	if info, err := os.Stat(f.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err == nil && !info.IsDir() {
-		return cli.Usagef("%s is a file; --out must be a folder", f.dir)
+		return cli.Usagef("%s is a file; --out must be a folder", f.Dir)
 	}
-	root, err := openFolder(f.dir)
+	root, err := Open(f.Dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	if err := f.check(root, savedRun{Files: everyRun}); err != nil {
+	if err := f.check(root, SavedRun{Files: everyRun}); err != nil {
 		return cli.UsageError(err)
 	}
 	return nil
 }
 
-// openFolder opens a folder for results, and createFolder creates it first if it does not exist.
-func openFolder(dir string) (*os.Root, error) {
+// Open opens a folder for results, and Create creates it first if it does not exist.
+func Open(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for the results: %w", err)
@@ -129,25 +129,25 @@ func openFolder(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-func createFolder(dir string) (*os.Root, error) {
+func Create(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create the folder for the results: %w", err)
 	}
-	return openFolder(dir)
+	return Open(dir)
 }
 
 // check returns an error if saving a run in the folder would replace files of another run or of anything else.
-func (f resultsFolder) check(root *os.Root, run savedRun) error {
+func (f Folder) check(root *os.Root, run SavedRun) error {
 	const instead = "choose another folder with --out, or replace them with --force"
-	if f.force {
+	if f.Force {
 		return nil
 	}
-	has, err := savedIn(root)
+	has, err := SavedIn(root)
 	switch {
 	case err != nil:
-		return fmt.Errorf("the folder %s has a file %s that cannot be read: %w; %s", f.dir, runFile, err, instead)
+		return fmt.Errorf("the folder %s has a file %s that cannot be read: %w; %s", f.Dir, runFile, err, instead)
 	case has != nil && (has.Kind != run.Kind || has.ID != run.ID || has.Run != run.Run):
-		return fmt.Errorf("the folder %s has the files of %s; %s", f.dir, has, instead)
+		return fmt.Errorf("the folder %s has the files of %s; %s", f.Dir, has, instead)
 	case has != nil:
 		return nil
 	}
@@ -158,14 +158,14 @@ func (f resultsFolder) check(root *os.Root, run savedRun) error {
 		}
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("the folder %s has %s, which the results would replace; %s", f.dir,
+		return fmt.Errorf("the folder %s has %s, which the results would replace; %s", f.Dir,
 			strings.Join(there[:min(len(there), 3)], ", "), instead)
 	}
 	return nil
 }
 
-// savedIn returns the run whose files a folder has; nil if it has no runFile.
-func savedIn(root *os.Root) (*savedRun, error) {
+// SavedIn returns the run whose files a folder has; nil if it has no runFile.
+func SavedIn(root *os.Root) (*SavedRun, error) {
 	in, err := root.Open(runFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -174,7 +174,7 @@ func savedIn(root *os.Root) (*savedRun, error) {
 		return nil, err
 	}
 	defer in.Close()
-	var run savedRun
+	var run SavedRun
 	b, err := io.ReadAll(io.LimitReader(in, maxRunFile))
 	if err == nil {
 		err = json.Unmarshal(b, &run)
@@ -182,12 +182,12 @@ func savedIn(root *os.Root) (*savedRun, error) {
 	return &run, err
 }
 
-// save downloads the files of a run into the folder, which it creates, and returns their paths, with that of the
+// Save downloads the files of a run into the folder, which it creates, and returns their paths, with that of the
 // runFile as the last. It may be repeated for the same run. Files that the folder has of another run are removed if
 // force allows it: a folder has the files of one run. A file gets its name once its SHA-256 was checked. The names come
 // from a server, so that a name that is not plain is refused and nothing is written outside the folder.
-func (f resultsFolder) save(
-	cmd *cobra.Command, c *api.Client, run savedRun, artifacts []api.Artifact,
+func (f Folder) Save(
+	cmd *cobra.Command, c *api.Client, run SavedRun, artifacts []api.Artifact,
 ) ([]string, error) {
 	run.Files = []string{}
 	for _, a := range artifacts {
@@ -196,7 +196,7 @@ func (f resultsFolder) save(
 		}
 		run.Files = append(run.Files, a.Name)
 	}
-	root, err := createFolder(f.dir)
+	root, err := Create(f.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -209,18 +209,18 @@ func (f resultsFolder) save(
 		if err := fetch(cmd, c, a, root); err != nil {
 			return nil, err
 		}
-		paths = append(paths, filepath.Join(f.dir, a.Name))
+		paths = append(paths, filepath.Join(f.Dir, a.Name))
 	}
-	return append(paths, filepath.Join(f.dir, runFile)), nil
+	return append(paths, filepath.Join(f.Dir, runFile)), nil
 }
 
 // claim makes the folder that of a run: it removes what is left of another one, and writes the runFile before the
 // files, so that an interrupted download can be repeated.
-func (f resultsFolder) claim(root *os.Root, run savedRun) error {
+func (f Folder) claim(root *os.Root, run SavedRun) error {
 	if err := f.check(root, run); err != nil {
 		return err
 	}
-	if before, _ := savedIn(root); before != nil { // with force, an unreadable one is replaced
+	if before, _ := SavedIn(root); before != nil { // with force, an unreadable one is replaced
 		for _, name := range before.Files {
 			if plainName(name) && !slices.Contains(run.Files, name) {
 				_ = root.Remove(name) // it may be gone already
@@ -263,9 +263,9 @@ func fetch(cmd *cobra.Command, c *api.Client, a api.Artifact, root *os.Root) err
 	return nil
 }
 
-// saveArtifacts downloads the files that a workflow's result names into a folder, and prints a table about them and
+// SaveArtifacts downloads the files that a workflow's result names into a folder, and prints a table about them and
 // their paths. Files that the server does not offer for download are left out.
-func saveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder resultsFolder, about [][]string) error {
+func SaveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder Folder, about [][]string) error {
 	var r api.MDResult
 	if err := json.Unmarshal(w.Tasks[0].Result, &r); err != nil {
 		return fmt.Errorf("read the result: %w", err)
@@ -276,8 +276,8 @@ func saveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder re
 			files = append(files, api.Artifact{Name: a.Path, URL: a.URL, Bytes: a.SizeBytes})
 		}
 	}
-	run := savedRun{Kind: "workflow", ID: w.ID, Name: w.Name, Created: w.CreatedAt}
-	paths, err := folder.save(cmd, c, run, files)
+	run := SavedRun{Kind: "workflow", ID: w.ID, Name: w.Name, Created: w.CreatedAt}
+	paths, err := folder.Save(cmd, c, run, files)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package client
+package results
 
 import (
 	"bufio"
@@ -21,13 +21,13 @@ const maxFoldLogLine = 16 << 20
 
 // The status of what is not a job of the server, in the log and the summary.
 const (
-	statusInvalid = "INVALID"       // refused by the reader or by the server
-	statusLeft    = "NOT SUBMITTED" // another command will
-	statusGone    = "GONE"          // the server has the job no longer
+	StatusInvalid = "INVALID"       // refused by the reader or by the server
+	StatusLeft    = "NOT SUBMITTED" // another command will
+	StatusGone    = "GONE"          // the server has the job no longer
 )
 
-// foldedJob is a job of a file of a folder. An empty status is that of a job that has not ended.
-type foldedJob struct {
+// LoggedJob is a job of a file of a folder. An empty status is that of a job that has not ended.
+type LoggedJob struct {
 	File    string         `json:"file"`
 	Name    string         `json:"name"`
 	Key     string         `json:"key"` // its Idempotency-Key: it identifies the job
@@ -40,16 +40,16 @@ type foldedJob struct {
 	PLDDT   *float64       `json:"meanPLDDT,omitempty"`
 }
 
-// label is what a job is called in messages.
-func (j *foldedJob) label() string {
+// Label is what a job is called in messages.
+func (j *LoggedJob) Label() string {
 	if j.Of > 1 {
 		return j.File + ", " + j.Name
 	}
 	return j.File
 }
 
-// state is the status for the summary.
-func (j *foldedJob) state() string {
+// State is the status for the summary.
+func (j *LoggedJob) State() string {
 	switch {
 	case j.Status != "":
 		return j.Status
@@ -59,24 +59,24 @@ func (j *foldedJob) state() string {
 	return "created"
 }
 
-// foldLog is the log of a folder of results.
-type foldLog struct {
+// Log is the log of a folder of results.
+type Log struct {
 	f       *os.File
-	jobs    map[string]*foldedJob // by key
-	folders map[string]bool       // of all jobs
+	jobs    map[string]*LoggedJob // by key
+	Folders map[string]bool       // of all jobs
 }
 
-// openFoldLog opens the log of a folder, which it creates. A last line that was not written whole is ignored.
-func openFoldLog(dir string) (*foldLog, error) {
+// OpenLog opens the log of a folder, which it creates. A last line that was not written whole is ignored.
+func OpenLog(dir string) (*Log, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, cli.Usagef("%s is a file; --out must be a folder", dir)
 	}
-	root, err := createFolder(dir)
+	root, err := Create(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	l := &foldLog{jobs: map[string]*foldedJob{}, folders: map[string]bool{}}
+	l := &Log{jobs: map[string]*LoggedJob{}, Folders: map[string]bool{}}
 	whole, err := l.read(root)
 	if err != nil {
 		return nil, err
@@ -85,18 +85,18 @@ func openFoldLog(dir string) (*foldLog, error) {
 		return nil, fmt.Errorf("open %s: %w", foldLogFile, err)
 	}
 	if err := l.f.Truncate(whole); err != nil {
-		l.close()
+		l.Close()
 		return nil, fmt.Errorf("write %s: %w", foldLogFile, err)
 	}
 	if _, err := l.f.Seek(whole, io.SeekStart); err != nil {
-		l.close()
+		l.Close()
 		return nil, fmt.Errorf("write %s: %w", foldLogFile, err)
 	}
 	return l, nil
 }
 
 // read reads the log and returns the length of its whole lines.
-func (l *foldLog) read(root *os.Root) (whole int64, err error) {
+func (l *Log) read(root *os.Root) (whole int64, err error) {
 	in, err := root.Open(foldLogFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -111,7 +111,7 @@ func (l *foldLog) read(root *os.Root) (whole int64, err error) {
 		if errors.Is(err, io.EOF) {
 			return whole, nil
 		}
-		var j foldedJob
+		var j LoggedJob
 		if err == nil && len(line) > maxFoldLogLine {
 			err = fmt.Errorf("it has %d bytes", len(line))
 		}
@@ -128,20 +128,20 @@ func (l *foldLog) read(root *os.Root) (whole int64, err error) {
 			j.Request = before.Request
 		}
 		l.jobs[j.Key] = &j
-		l.folders[j.Folder] = true
+		l.Folders[j.Folder] = true
 		whole += int64(len(line))
 	}
 }
 
-// of returns the jobs of a file by its key; nil if the log does not have them all.
-func (l *foldLog) of(key string) []*foldedJob {
-	first := l.jobs[jobKey(key, 0)]
+// JobsOf returns the jobs of a file by its key; nil if the log does not have them all.
+func (l *Log) JobsOf(key string) []*LoggedJob {
+	first := l.jobs[JobKey(key, 0)]
 	if first == nil {
 		return nil
 	}
-	var out []*foldedJob
+	var out []*LoggedJob
 	for i := range first.Of {
-		j := l.jobs[jobKey(key, i)]
+		j := l.jobs[JobKey(key, i)]
 		if j == nil {
 			return nil
 		}
@@ -150,23 +150,23 @@ func (l *foldLog) of(key string) []*foldedJob {
 	return out
 }
 
-// jobKey is the Idempotency-Key of job i of a file.
-func jobKey(key string, i int) string { return fmt.Sprintf("pleat-fold-%s-%d", key, i) }
+// JobKey is the Idempotency-Key of job i of a file.
+func JobKey(key string, i int) string { return fmt.Sprintf("pleat-fold-%s-%d", key, i) }
 
-// plan writes the jobs of a file before the first is created.
-func (l *foldLog) plan(jobs []*foldedJob) error {
+// Plan writes the jobs of a file before the first is created.
+func (l *Log) Plan(jobs []*LoggedJob) error {
 	for _, j := range jobs {
 		if err := l.append(j); err != nil {
 			return err
 		}
 		l.jobs[j.Key] = j
-		l.folders[j.Folder] = true
+		l.Folders[j.Folder] = true
 	}
 	return l.f.Sync()
 }
 
-// write writes the state of a job, without its request.
-func (l *foldLog) write(j *foldedJob) error {
+// Write writes the state of a job, without its request.
+func (l *Log) Write(j *LoggedJob) error {
 	short := *j
 	short.Request = nil
 	if err := l.append(&short); err != nil {
@@ -176,7 +176,7 @@ func (l *foldLog) write(j *foldedJob) error {
 }
 
 // append adds a line.
-func (l *foldLog) append(j *foldedJob) error {
+func (l *Log) append(j *LoggedJob) error {
 	b, err := json.Marshal(j)
 	if err == nil {
 		_, err = l.f.Write(append(b, '\n'))
@@ -187,5 +187,5 @@ func (l *foldLog) append(j *foldedJob) error {
 	return nil
 }
 
-// close closes the file.
-func (l *foldLog) close() { l.f.Close() }
+// Close closes the file.
+func (l *Log) Close() { l.f.Close() }
