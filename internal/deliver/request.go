@@ -59,7 +59,7 @@ func (p *Pool) request(ctx context.Context, d webhooks.ClaimedDelivery, v *runs.
 		ContentType: kind,
 		Trace:       tracing.Text(ctx),
 	}
-	if r.Token, err = p.open(d.Endpoint.Owner, "token", d.Endpoint.Token); err != nil {
+	if r.Token, err = p.open(d.Endpoint.Owner, webhooks.TokenColumn, d.Endpoint.Token); err != nil {
 		return r, err
 	}
 	r.Keys, err = p.keys(ctx, d.Endpoint, now)
@@ -120,7 +120,7 @@ func (p *Pool) keys(ctx context.Context, e webhooks.Endpoint, now time.Time) ([]
 	}
 	var out []webhook.Key
 	for _, s := range sealed {
-		text, err := p.open(e.Owner, "secret", s)
+		text, err := p.open(e.Owner, webhooks.SecretColumn, s)
 		if err != nil {
 			return nil, err
 		}

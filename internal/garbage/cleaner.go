@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// deletedTime and blobsTime bound what a request waits for; workers do the rest.
+	// deletedTime and blobsTime bound what a request waits for; the upkeep does the rest.
 	deletedTime = 2 * time.Second
 	blobsTime   = 10 * time.Second
 )

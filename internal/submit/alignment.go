@@ -63,7 +63,7 @@ func (r *Resolver) libraryAlignments(
 func (r *Resolver) ownAlignment(
 	ctx context.Context, owner pleat.ProjectID, s *pleat.Sequence, field string,
 ) (runs.ReferencedAlignment, error) {
-	role := FileRole{Name: "A3M", Endings: []string{".a3m"}, Field: field}
+	role := fileRole{Name: "A3M", Endings: []string{".a3m"}, Field: field}
 	file, err := r.ownFile(ctx, owner, s.MSA, role)
 	return runs.ReferencedAlignment{Name: file.Name, Key: file.Key, Sequence: s.Text}, err
 }

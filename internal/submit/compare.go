@@ -26,7 +26,7 @@ func (r *Resolver) ComparedFile(
 	case flow.SourceFold:
 		err = r.comparedFold(ctx, by, s, &out)
 	case flow.SourceLibrary:
-		file, ferr := r.File(ctx, by, s.Structure, StructureFile)
+		file, ferr := r.File(ctx, by, s.Structure, structureFile)
 		out.Name, out.Stored, out.Key, out.Bytes = file.Name, file.Name, file.Key, file.Bytes
 		out.Item, err = s.Structure.Item, ferr
 	default:
@@ -55,7 +55,7 @@ func (r *Resolver) comparedFold(
 	if role, err := r.People.Role(ctx, by, v.Job.Owner); err != nil || role < pleat.Viewer && !v.Job.Public {
 		return cmp.Or(err, error(pleat.ErrJobNotFound))
 	}
-	if err := (SourceFold{View: &v}).CheckCompleted(); err != nil {
+	if err := (SourceFold{View: &v}).checkCompleted(); err != nil {
 		return err
 	}
 	file, err := StructureOf(&v, s.Sample)

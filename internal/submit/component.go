@@ -32,13 +32,13 @@ func (r *Resolver) ReferencedComponents(ctx context.Context, f *pleat.FoldInput)
 func (r *Resolver) componentFile(
 	ctx context.Context, owner pleat.ProjectID, c *pleat.Component, field string,
 ) (runs.ReferencedFile, error) {
-	role := FileRole{Name: "component", Endings: pleat.ComponentEndings, Field: field}
+	role := fileRole{Name: "component", Endings: pleat.ComponentEndings, Field: field}
 	file, err := r.ownFile(ctx, owner, pleat.FileRef{Item: c.Item, Name: c.File}, role)
 	return runs.ReferencedFile{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err
 }
 
-// MaxComponentsRead bounds the different files of components that a request has checked.
-const MaxComponentsRead = 100
+// maxComponentsRead bounds the different files of components that a request has checked.
+const maxComponentsRead = 100
 
 // componentCheck checks the components of a request. It reads each file once.
 type componentCheck struct {
@@ -62,9 +62,9 @@ func (k *componentCheck) Check(ctx context.Context, job *pleat.Job, i int) error
 	ref := pleat.FileRef{Item: c.Item, Name: c.File}
 	atoms, known := k.atoms[ref]
 	if !known {
-		if len(k.atoms) == MaxComponentsRead {
+		if len(k.atoms) == maxComponentsRead {
 			return pleat.InvalidField(field, ": a request may name %d different files of components",
-				MaxComponentsRead)
+				maxComponentsRead)
 		}
 		var err error
 		if atoms, err = k.resolver.readComponent(ctx, job.Owner, c, field); err != nil {

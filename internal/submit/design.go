@@ -223,7 +223,7 @@ func (r *Resolver) target(
 	case flow.SourceFold:
 		fold, err := r.SourceFold(ctx, owner, src.Fold)
 		if err == nil {
-			err = fold.CheckCompleted()
+			err = fold.checkCompleted()
 		}
 		if err != nil {
 			return nil, err
@@ -234,7 +234,7 @@ func (r *Resolver) target(
 		}
 		*f = runs.LibraryFile{Name: a.Name, ContentType: a.ContentType, Bytes: a.Bytes, SHA256: a.SHA256, Key: a.Key}
 	case flow.SourceLibrary:
-		role := StructureFile
+		role := structureFile
 		role.Field = field
 		file, err := r.File(ctx, people.InProject(owner), src.Structure, role)
 		if errors.Is(err, runs.ErrNoItem) {

@@ -96,7 +96,7 @@ func (r *Resolver) requestedModel(ctx context.Context, p pleat.Params) (pleat.Mo
 	if p.Values == nil {
 		return pleat.Model{}, pleat.InvalidField("params", " is required; it must hold modelName")
 	}
-	return r.FoldModel(ctx, p.Model)
+	return r.foldModel(ctx, p.Model)
 }
 
 // needsComplexes is the error for a model that folds chains separately; it names those that fold complexes.
@@ -123,7 +123,7 @@ func (r *Resolver) needsComplexes(ctx context.Context, name string) error {
 func (r *Resolver) checkRerun(ctx context.Context, by Caller, q *FoldRequest, f *NewFold) error {
 	var err error
 	f.Job.Params.Model = cmp.Or(f.Job.Params.Model, q.Rerun.Params.Model)
-	if f.Model, err = r.FoldModel(ctx, f.Job.Params.Model); err != nil {
+	if f.Model, err = r.foldModel(ctx, f.Job.Params.Model); err != nil {
 		return err
 	}
 	if err := r.checkRowModel(ctx, f.Job.ID, f.Model.Name); err != nil {

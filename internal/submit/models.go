@@ -32,9 +32,9 @@ func (r *Resolver) Models(ctx context.Context) ([]pleat.Model, error) {
 	return r.models.get(ctx, r.Workers, modelsMaxAge)
 }
 
-// RecentModels returns the models that run here, as the store listed them at most 0.1 s ago. Ask it when
+// recentModels returns the models that run here, as the store listed them at most 0.1 s ago. Ask it when
 // [Resolver.Models] does not have the model: a worker may have started since.
-func (r *Resolver) RecentModels(ctx context.Context) ([]pleat.Model, error) {
+func (r *Resolver) recentModels(ctx context.Context) ([]pleat.Model, error) {
 	return r.models.get(ctx, r.Workers, modelsRecentAge)
 }
 
@@ -54,9 +54,9 @@ func (m *modelCache) get(ctx context.Context, s *workers.Store, maxAge time.Dura
 	return list, nil
 }
 
-// FoldModel returns the fold model of a name. An error with CodeInvalid, of the field params.modelName, says what to
+// foldModel returns the fold model of a name. An error with CodeInvalid, of the field params.modelName, says what to
 // install or which models there are.
-func (r *Resolver) FoldModel(ctx context.Context, name string) (pleat.Model, error) {
+func (r *Resolver) foldModel(ctx context.Context, name string) (pleat.Model, error) {
 	const field = "params.modelName"
 	if name == "" {
 		return pleat.Model{}, pleat.InvalidField(field, " is required; GET /v1/models lists the models")
@@ -68,7 +68,7 @@ func (r *Resolver) FoldModel(ctx context.Context, name string) (pleat.Model, err
 	if m, ok := pleat.FindModel(all, name); ok {
 		return m, nil
 	}
-	if all, err = r.RecentModels(ctx); err != nil { // a worker may have started since
+	if all, err = r.recentModels(ctx); err != nil { // a worker may have started since
 		return pleat.Model{}, err
 	}
 	if m, ok := pleat.FindModel(all, name); ok {

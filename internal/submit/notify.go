@@ -205,7 +205,8 @@ func (r *Resolver) ownTarget(
 	if err != nil {
 		return nil, err
 	}
-	return &pleat.CustomTarget{URL: to.String(), Token: r.Ring.Seal(string(owner), "token", []byte(*own.Token))}, nil
+	sealed := r.Ring.Seal(string(owner), webhooks.TokenColumn, []byte(*own.Token))
+	return &pleat.CustomTarget{URL: to.String(), Token: sealed}, nil
 }
 
 // withoutSecrets removes the address and the token of one destination from webhook settings.

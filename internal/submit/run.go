@@ -39,7 +39,7 @@ func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pl
 	}
 	t, err := flow.Choose(p, models)
 	if err != nil {
-		if models, err = r.RecentModels(ctx); err != nil {
+		if models, err = r.recentModels(ctx); err != nil {
 			return runs.RunSpec{}, err
 		}
 		t, err = flow.Choose(p, models)

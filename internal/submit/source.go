@@ -31,7 +31,7 @@ func (r *Resolver) checkSource(ctx context.Context, owner pleat.ProjectID, p *fl
 			return err
 		}
 		if !p.Draft {
-			if err := fold.CheckCompleted(); err != nil {
+			if err := fold.checkCompleted(); err != nil {
 				return err
 			}
 		}
@@ -42,12 +42,12 @@ func (r *Resolver) checkSource(ctx context.Context, owner pleat.ProjectID, p *fl
 			p.QnA.Reference = src.Reference()
 		}
 	case flow.SourceLibrary, flow.SourceUpload:
-		file, err := r.File(ctx, people.InProject(owner), src.Structure, StructureFile)
+		file, err := r.File(ctx, people.InProject(owner), src.Structure, structureFile)
 		src.Name = file.Name
 		if p.Size.Structure = file.Bytes; err != nil || src.PAE.Item == "" {
 			return err
 		}
-		file, err = r.File(ctx, people.InProject(owner), src.PAE, PAEFile)
+		file, err = r.File(ctx, people.InProject(owner), src.PAE, paeFile)
 		p.Size.PAE = file.Bytes
 		return err
 	case flow.SourcePDB:
@@ -133,9 +133,9 @@ func foldSequence(ref pleat.FoldRef, all []pleat.Sequence) (pleat.Sequence, erro
 	return all[i], nil
 }
 
-// CheckCompleted returns an error with CodeConflict if the run has no result to work on, whether it waits, runs or has
+// checkCompleted returns an error with CodeConflict if the run has no result to work on, whether it waits, runs or has
 // failed.
-func (f SourceFold) CheckCompleted() error {
+func (f SourceFold) checkCompleted() error {
 	if state := f.View.Run.State; state != pleat.StateCompleted {
 		return pleat.Errorf(pleat.CodeConflict, "the fold is %s; a workflow can use it once it is COMPLETED", state)
 	}
@@ -195,8 +195,8 @@ func (f SourceFold) Prediction() *pleat.Prediction {
 	return nil
 }
 
-// FileRole is what a workflow reads from a library file.
-type FileRole struct {
+// fileRole is what a workflow reads from a library file.
+type fileRole struct {
 	Name    string   // for messages
 	Endings []string // of file names, in lower case
 	Field   string   // of the request that names the file; empty: workflow_input
@@ -204,13 +204,13 @@ type FileRole struct {
 
 var (
 	// The roles: the structure that a workflow looks at, and its predicted aligned errors.
-	StructureFile = FileRole{Name: "structure", Endings: pleat.StructureEndings}
-	PAEFile       = FileRole{Name: "PAE", Endings: []string{".json"}}
+	structureFile = fileRole{Name: "structure", Endings: pleat.StructureEndings}
+	paeFile       = fileRole{Name: "PAE", Endings: []string{".json"}}
 )
 
 // ownFile is File for a field of a request that names the item: one that is not owner's is a fault of libraryItemId.
 func (r *Resolver) ownFile(
-	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role FileRole,
+	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role fileRole,
 ) (runs.LibraryFile, error) {
 	file, err := r.File(ctx, people.InProject(owner), ref, role)
 	if errors.Is(err, runs.ErrNoItem) {
@@ -222,7 +222,7 @@ func (r *Resolver) ownFile(
 // File returns the library file in reach that ref names, or the first of the item that fits the role. An error has
 // CodeNotFound for an item out of reach, or CodeInvalid for one without such a file.
 func (r *Resolver) File(
-	ctx context.Context, by people.Reach, ref pleat.FileRef, role FileRole,
+	ctx context.Context, by people.Reach, ref pleat.FileRef, role fileRole,
 ) (runs.LibraryFile, error) {
 	item, err := r.Runs.Item(ctx, by, ref.Item)
 	if err != nil {
@@ -278,7 +278,7 @@ func (r *Resolver) foldFiles(
 ) (out flow.SourceFiles, err error) {
 	fold, err := r.SourceFold(ctx, owner, src.Fold)
 	if err == nil {
-		err = fold.CheckCompleted()
+		err = fold.checkCompleted()
 	}
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		err = pleat.Errorf(pleat.CodeNotFound, "the fold job %s is gone, or is not the caller's", src.Fold.Job)
@@ -309,15 +309,15 @@ func (r *Resolver) foldFiles(
 func (r *Resolver) libraryFiles(
 	ctx context.Context, owner pleat.ProjectID, src flow.StructureSource,
 ) (out flow.SourceFiles, err error) {
-	if out.Structure, err = r.libraryFile(ctx, owner, src.Structure, StructureFile); err == nil && src.PAE.Item != "" {
-		out.PAE, err = r.libraryFile(ctx, owner, src.PAE, PAEFile)
+	if out.Structure, err = r.libraryFile(ctx, owner, src.Structure, structureFile); err == nil && src.PAE.Item != "" {
+		out.PAE, err = r.libraryFile(ctx, owner, src.PAE, paeFile)
 	}
 	return out, err
 }
 
 // libraryFile is File with a name for the disk: the caller chose the one in the library.
 func (r *Resolver) libraryFile(
-	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role FileRole,
+	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role fileRole,
 ) (flow.SourceFile, error) {
 	file, err := r.File(ctx, people.InProject(owner), ref, role)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {

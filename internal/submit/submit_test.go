@@ -110,7 +110,7 @@ func TestSourceFold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := got.CheckCompleted(); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := got.checkCompleted(); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a fold that waits is complete: %v", err)
 		}
 	})
@@ -139,15 +139,15 @@ func TestFile(t *testing.T) {
 		for _, c := range []struct {
 			owner      people.Reach
 			name       string
-			role       FileRole
+			role       fileRole
 			want, fail string
 		}{
-			{w.ann, "", StructureFile, "a.PDB", ""},
-			{w.ann, "b.cif", StructureFile, "b.cif", ""},
-			{w.ann, "", PAEFile, "notes.json", ""},
-			{w.ann, "a.PDB", PAEFile, "", `has no PAE file named "a.PDB"`},
-			{w.ann, "c.cif", StructureFile, "", `has no structure file named "c.cif"`},
-			{w.ben, "", StructureFile, "", runs.ErrNoItem.Message},
+			{w.ann, "", structureFile, "a.PDB", ""},
+			{w.ann, "b.cif", structureFile, "b.cif", ""},
+			{w.ann, "", paeFile, "notes.json", ""},
+			{w.ann, "a.PDB", paeFile, "", `has no PAE file named "a.PDB"`},
+			{w.ann, "c.cif", structureFile, "", `has no structure file named "c.cif"`},
+			{w.ben, "", structureFile, "", runs.ErrNoItem.Message},
 		} {
 			got, err := w.File(ctx, c.owner, pleat.FileRef{Item: item.ID, Name: c.name}, c.role)
 			if got.Name != c.want || (err == nil) != (c.fail == "") || err != nil &&

@@ -35,7 +35,7 @@ func (r *Resolver) templateFile(
 ) (runs.ReferencedFile, error) {
 	switch {
 	case t.Item != "":
-		role := StructureFile
+		role := structureFile
 		role.Field = field
 		file, err := r.ownFile(ctx, owner, pleat.FileRef{Item: t.Item, Name: t.File}, role)
 		return runs.ReferencedFile{Name: file.Name, Key: file.Key, Bytes: file.Bytes}, err

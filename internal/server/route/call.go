@@ -148,8 +148,8 @@ func (c *Call) Now() time.Time { return c.core.clock() }
 // Log returns the log of the server.
 func (c *Call) Log() *slog.Logger { return c.core.log }
 
-// RetryAfter tells a caller who is refused when to try again.
-func (c *Call) RetryAfter(wait time.Duration) { retryAfter(c.W.Header(), wait) }
+// retryAfter tells a caller who is refused when to try again.
+func (c *Call) retryAfter(wait time.Duration) { retryAfter(c.W.Header(), wait) }
 
 // Quiet drops an error if the response has begun: the client has gone away.
 func (c *Call) Quiet(err error) error {

@@ -40,7 +40,7 @@ func NewComputations() *Computations {
 func (k *Computations) Begin(ctx context.Context, c *Call, user pleat.UserID) (release func(), err error) {
 	who, stranger, turn := c.CountedFor, user == "", user // the empty user stands for all strangers
 	if err := k.requests.Acquire(who, stranger); err != nil {
-		c.RetryAfter(computeRetry)
+		c.retryAfter(computeRetry)
 		return nil, err
 	}
 	if err := k.turns.Acquire(ctx, turn); err != nil {

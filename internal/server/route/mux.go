@@ -138,7 +138,7 @@ func (k *Core) serveCall(ctx context.Context, c *Call, rt Route) error {
 	if rt.Cost == CostNewWork {
 		if err := k.disk.Check(); err != nil {
 			c.Drain()
-			c.RetryAfter(time.Minute) // an operator must make space
+			c.retryAfter(time.Minute) // an operator must make space
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ func (c *Call) WithRetryAfter(ctx context.Context, err error, choose func(people
 	if uerr != nil {
 		return uerr
 	}
-	c.RetryAfter(choose(u).Reset.Sub(c.core.clock()))
+	c.retryAfter(choose(u).Reset.Sub(c.core.clock()))
 	return err
 }
 

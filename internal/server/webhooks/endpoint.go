@@ -159,7 +159,7 @@ func (h *Handlers) maskedToken(e *webhooks.Endpoint) (*string, error) {
 	if e.Token == "" {
 		return nil, nil
 	}
-	token, err := h.Ring.Open(string(e.Owner), "token", e.Token)
+	token, err := h.Ring.Open(string(e.Owner), webhooks.TokenColumn, e.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (h *Handlers) verificationKey(e *webhooks.Endpoint) (string, error) {
 	if e.Secret == "" {
 		return "", nil
 	}
-	plain, err := h.Ring.Open(string(e.Owner), "secret", e.Secret)
+	plain, err := h.Ring.Open(string(e.Owner), webhooks.SecretColumn, e.Secret)
 	if err != nil {
 		return "", err
 	}
@@ -267,12 +267,12 @@ func (h *Handlers) sealToken(owner pleat.ProjectID, token string) (string, error
 	if err := webhook.CheckToken("token_value", token); err != nil {
 		return "", err
 	}
-	return h.Ring.Seal(string(owner), "token", []byte(token)), nil
+	return h.Ring.Seal(string(owner), webhooks.TokenColumn, []byte(token)), nil
 }
 
 // sealKey seals a signing key for a project.
 func (h *Handlers) sealKey(owner pleat.ProjectID, key webhook.Key) string {
-	return h.Ring.Seal(string(owner), "secret", []byte(key.Text()))
+	return h.Ring.Seal(string(owner), webhooks.SecretColumn, []byte(key.Text()))
 }
 
 // newSigningKey makes the key of a signature scheme; empty: v1.

@@ -36,6 +36,9 @@ type Endpoint struct {
 	UpdatedAt        time.Time
 }
 
+// TokenColumn and SecretColumn are the columns for which the token and the secrets of an endpoint are sealed.
+const TokenColumn, SecretColumn = "token", "secret"
+
 // DeactivatedByOwner is the DisabledReason of an endpoint that its owner has deactivated.
 const DeactivatedByOwner = "deactivated by its owner"
 
@@ -186,7 +189,7 @@ func (s *Store) Reseal(
 			for _, c := range []struct {
 				column string
 				value  *string
-			}{{"token", &e.Token}, {"secret", &e.Secret}, {"secret", &e.OldSecret}} {
+			}{{TokenColumn, &e.Token}, {SecretColumn, &e.Secret}, {SecretColumn, &e.OldSecret}} {
 				if *c.value == "" {
 					continue
 				}
