@@ -18,7 +18,7 @@ import (
 // alignmentId, then those of its library item. Where several are of one sequence, the first is used. A file that an
 // earlier check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's;
 // ErrNoItem: the library item of the job is gone, and what is returned are the others.
-func (r *Resolver) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
+func (r *References) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
 	var out []runs.ReferencedAlignment
 	for i := range f.Sequences {
 		s := &f.Sequences[i]
@@ -46,7 +46,7 @@ func (r *Resolver) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput)
 }
 
 // libraryAlignments lists the alignments of a library item of the owner's.
-func (r *Resolver) libraryAlignments(
+func (r *References) libraryAlignments(
 	ctx context.Context, owner pleat.ProjectID, id pleat.ItemID,
 ) ([]runs.ReferencedAlignment, error) {
 	var out []runs.ReferencedAlignment
@@ -60,7 +60,7 @@ func (r *Resolver) libraryAlignments(
 }
 
 // ownAlignment finds the file of the owner's library that a field names for a sequence.
-func (r *Resolver) ownAlignment(
+func (r *References) ownAlignment(
 	ctx context.Context, owner pleat.ProjectID, s *pleat.Sequence, field string,
 ) (runs.ReferencedAlignment, error) {
 	role := fileRole{Name: "A3M", Endings: []string{".a3m"}, Field: field}
@@ -82,7 +82,7 @@ func checkUsed(id pleat.WorkflowID, made []runs.ReferencedAlignment, proteins []
 
 // searchedAlignments lists the files of an alignment that POST /v1/alignments has made, which the user must be able to
 // read. An error has CodeInvalid and names params.alignmentId, unless it is the store's.
-func (r *Resolver) searchedAlignments(
+func (r *References) searchedAlignments(
 	ctx context.Context, owner pleat.ProjectID, id pleat.WorkflowID,
 ) ([]runs.ReferencedAlignment, error) {
 	v, err := r.Runs.WorkflowView(ctx, id)

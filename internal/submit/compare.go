@@ -16,7 +16,7 @@ import (
 
 // ComparedFile finds a structure of a comparison, of those in reach and of public jobs. Field names it in messages. An
 // error has CodeNotFound, CodeConflict for a run without a result, or CodeInvalid, unless it is the store's.
-func (r *Resolver) ComparedFile(
+func (r *References) ComparedFile(
 	ctx context.Context, by people.Reach, s flow.StructureSource, field string,
 ) (flow.ComparedFile, error) {
 	var out flow.ComparedFile
@@ -45,7 +45,7 @@ func (r *Resolver) ComparedFile(
 }
 
 // comparedFold finds the structure of a fold: its own, or that of a sample.
-func (r *Resolver) comparedFold(
+func (r *References) comparedFold(
 	ctx context.Context, by people.Reach, s flow.StructureSource, out *flow.ComparedFile,
 ) error {
 	v, err := r.Runs.View(ctx, s.Fold.Job)
@@ -123,7 +123,7 @@ func (r *Resolver) checkCompared(ctx context.Context, owner pleat.ProjectID, p *
 }
 
 // comparedFiles finds the files of a comparison.
-func (r *Resolver) comparedFiles(
+func (r *References) comparedFiles(
 	ctx context.Context, owner pleat.ProjectID, c *flow.Comparison,
 ) (out flow.SourceFiles, err error) {
 	for i, s := range c.Of {

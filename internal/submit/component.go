@@ -12,7 +12,7 @@ import (
 
 // ReferencedComponents finds the files of the components that a job names by library item, in their order. A file that
 // an earlier check has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+func (r *References) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	var out []runs.ReferencedFile
 	for i := range f.Constraints.Components {
 		c := &f.Constraints.Components[i]
@@ -29,7 +29,7 @@ func (r *Resolver) ReferencedComponents(ctx context.Context, f *pleat.FoldInput)
 }
 
 // componentFile finds the file of a component in owner's library. A field names the component.
-func (r *Resolver) componentFile(
+func (r *References) componentFile(
 	ctx context.Context, owner pleat.ProjectID, c *pleat.Component, field string,
 ) (runs.ReferencedFile, error) {
 	role := fileRole{Name: "component", Endings: pleat.ComponentEndings, Field: field}

@@ -257,7 +257,7 @@ func (r *Resolver) target(
 }
 
 // designFiles finds the files that a run of a design has pinned.
-func (r *Resolver) designFiles(ctx context.Context, w *pleat.Workflow) (out flow.SourceFiles, err error) {
+func (r *References) designFiles(ctx context.Context, w *pleat.Workflow) (out flow.SourceFiles, err error) {
 	files, err := r.Runs.RunFiles(ctx, w.Run)
 	for _, f := range files {
 		out.Design = append(out.Design, flow.DesignFile{Name: f.Name, Main: f.Main, Key: f.Key, SHA256: f.SHA256})

@@ -25,7 +25,7 @@ var DirectLimits = structure.Limits{Bytes: MaxDirectBytes, Atoms: 200_000, Resid
 // DesignStructure finds the structure of the design that a job folds, as the job's owner may read it. An error has
 // CodeNotFound if the job folds none, or the design is gone or of another project, or CodeConflict if its run has no
 // such file, unless it is the store's.
-func (r *Resolver) DesignStructure(ctx context.Context, f *pleat.FoldInput) (runs.DesignStructure, error) {
+func (r *References) DesignStructure(ctx context.Context, f *pleat.FoldInput) (runs.DesignStructure, error) {
 	d, ok, err := r.Runs.FoldedDesign(ctx, f.Job)
 	if err == nil && !ok {
 		err = pleat.ErrWorkflowNotFound

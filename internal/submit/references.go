@@ -5,7 +5,18 @@ import (
 
 	"pleat"
 	"pleat/internal/store/people"
+	"pleat/internal/store/runs"
 )
+
+// References finds what a job or a workflow names, as its owner may read it. A request checks it, and the worker that
+// runs it looks again.
+type References struct {
+	People *people.Store
+	Runs   *runs.Store
+	// FetchPDB is whether an entry of the Protein Data Bank may be named. For workers it is set: the code that fetches
+	// knows whether it may.
+	FetchPDB bool
+}
 
 // checkReferenced checks the library item, the alignments, the components and the templates that a job names. The key
 // must be able to read them.

@@ -61,7 +61,7 @@ func (r *Resolver) checkSource(ctx context.Context, owner pleat.ProjectID, p *fl
 				"upload the file to the library and use targetSource library")
 		}
 	case flow.SourceUniProt:
-		if !r.FetchUniProt {
+		if r.Archive.UniProt == "" {
 			return pleat.InvalidField("workflow_input.targetSource", " is uniprot, but the operator does not allow "+
 				"this service to fetch predicted structures by UniProt accession; "+
 				"upload the file to the library and use targetSource library")
@@ -78,7 +78,7 @@ type SourceFold struct {
 
 // SourceFold finds the run and the sequence that ref names: the latest run if it names none, the first protein if it
 // names no sequence. A job that owner may not read is [pleat.ErrJobNotFound]. The run may be in any state.
-func (r *Resolver) SourceFold(ctx context.Context, owner pleat.ProjectID, ref pleat.FoldRef) (SourceFold, error) {
+func (r *References) SourceFold(ctx context.Context, owner pleat.ProjectID, ref pleat.FoldRef) (SourceFold, error) {
 	v, err := r.Runs.View(ctx, ref.Job)
 	if err != nil {
 		return SourceFold{}, err
@@ -209,7 +209,7 @@ var (
 )
 
 // ownFile is File for a field of a request that names the item: one that is not owner's is a fault of libraryItemId.
-func (r *Resolver) ownFile(
+func (r *References) ownFile(
 	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role fileRole,
 ) (runs.LibraryFile, error) {
 	file, err := r.File(ctx, people.InProject(owner), ref, role)
@@ -221,7 +221,7 @@ func (r *Resolver) ownFile(
 
 // File returns the library file in reach that ref names, or the first of the item that fits the role. An error has
 // CodeNotFound for an item out of reach, or CodeInvalid for one without such a file.
-func (r *Resolver) File(
+func (r *References) File(
 	ctx context.Context, by people.Reach, ref pleat.FileRef, role fileRole,
 ) (runs.LibraryFile, error) {
 	item, err := r.Runs.Item(ctx, by, ref.Item)
@@ -249,7 +249,7 @@ func (r *Resolver) File(
 // SourceFiles finds what a workflow reads, as its owner may: the structure that a fold predicted, with the model's
 // predicted aligned errors, or files of the library. An error has CodeNotFound for a source that is gone or not the
 // owner's, or CodeInvalid or CodeConflict for one that cannot be used; other errors may pass.
-func (r *Resolver) SourceFiles(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
+func (r *References) SourceFiles(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
 	plan, err := flow.Parse(w.Alias, w.Input)
 	if err != nil {
 		return flow.SourceFiles{}, err
@@ -273,7 +273,7 @@ func (r *Resolver) SourceFiles(ctx context.Context, w *pleat.Workflow) (flow.Sou
 }
 
 // foldFiles finds the structure that a fold predicted for a sequence, or for the complex that contains it.
-func (r *Resolver) foldFiles(
+func (r *References) foldFiles(
 	ctx context.Context, owner pleat.ProjectID, md *pleat.MDInput, src flow.StructureSource,
 ) (out flow.SourceFiles, err error) {
 	fold, err := r.SourceFold(ctx, owner, src.Fold)
@@ -306,7 +306,7 @@ func (r *Resolver) foldFiles(
 }
 
 // libraryFiles finds the structure and, if the input names one, the PAE file in the owner's library.
-func (r *Resolver) libraryFiles(
+func (r *References) libraryFiles(
 	ctx context.Context, owner pleat.ProjectID, src flow.StructureSource,
 ) (out flow.SourceFiles, err error) {
 	if out.Structure, err = r.libraryFile(ctx, owner, src.Structure, structureFile); err == nil && src.PAE.Item != "" {
@@ -316,7 +316,7 @@ func (r *Resolver) libraryFiles(
 }
 
 // libraryFile is File with a name for the disk: the caller chose the one in the library.
-func (r *Resolver) libraryFile(
+func (r *References) libraryFile(
 	ctx context.Context, owner pleat.ProjectID, ref pleat.FileRef, role fileRole,
 ) (flow.SourceFile, error) {
 	file, err := r.File(ctx, people.InProject(owner), ref, role)

@@ -14,8 +14,6 @@ import (
 	"pleat/internal/garbage"
 	"pleat/internal/seal"
 	"pleat/internal/store/batches"
-	"pleat/internal/store/people"
-	"pleat/internal/store/runs"
 	"pleat/internal/store/webhooks"
 	"pleat/internal/store/workers"
 	"pleat/internal/webhook"
@@ -24,8 +22,7 @@ import (
 // Resolver makes decisions for new runs. People, Runs and Workers must be set before the first use. It is safe for many
 // goroutines and must not be copied.
 type Resolver struct {
-	People   *people.Store
-	Runs     *runs.Store
+	References
 	Workers  *workers.Store  // whose models there are
 	Batches  *batches.Store  // nil: no job may be run again
 	Webhooks *webhooks.Store // nil: no method that decides who is notified may be called
@@ -37,11 +34,9 @@ type Resolver struct {
 	Guard *webhook.Guard // checks the addresses that runs bring for their webhooks; nil: they are refused
 	Ring  *seal.Ring     // seals the tokens of those addresses; nil only if Guard is
 
-	// FetchPDB is whether workflows and templates may name an entry of the Protein Data Bank. For workers it is set:
-	// the code that fetches knows whether it may.
-	FetchPDB     bool
-	FetchUniProt bool         // whether workflows may name a UniProt accession
-	Archive      archive.URLs // where requests fetch the targets of designs
+	// Archive is where requests fetch the targets of designs. Without an address for UniProt, workflows may name no
+	// accession.
+	Archive archive.URLs
 
 	// Installable are the names of the runners that an operator can install, by their fold models.
 	Installable map[string]string

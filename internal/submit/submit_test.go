@@ -39,7 +39,11 @@ var mini = pleat.Model{
 func newWorld(t *testing.T, s *store.Store) *world {
 	t.Helper()
 	ctx := t.Context()
-	w := &world{Resolver: &Resolver{People: s.People, Runs: s.Runs, Workers: s.Workers, Webhooks: s.Webhooks}}
+	w := &world{Resolver: &Resolver{
+		References: References{People: s.People, Runs: s.Runs},
+		Workers:    s.Workers,
+		Webhooks:   s.Webhooks,
+	}}
 	for name, id := range map[string]*people.Reach{"ann": &w.ann, "ben": &w.ben} {
 		u, err := s.People.EnsureUser(ctx, name)
 		if err != nil {

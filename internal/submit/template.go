@@ -16,7 +16,7 @@ import (
 
 // ReferencedTemplates finds the files of the templates that a job names, in their order. A file that an earlier check
 // has found may be gone. An error has CodeInvalid and names the field, unless it is the store's.
-func (r *Resolver) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
+func (r *References) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
 	var out []runs.ReferencedFile
 	for i := range f.Constraints.Templates {
 		file, err := r.templateFile(ctx, f.Owner, &f.Constraints.Templates[i], pleat.TemplatePath(i))
@@ -30,7 +30,7 @@ func (r *Resolver) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) 
 
 // templateFile finds the file of a template, as owner may read it: of owner's library, or of owner's jobs and public
 // ones. A field names the template.
-func (r *Resolver) templateFile(
+func (r *References) templateFile(
 	ctx context.Context, owner pleat.ProjectID, t *pleat.Template, field string,
 ) (runs.ReferencedFile, error) {
 	switch {

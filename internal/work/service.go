@@ -68,14 +68,14 @@ type Outputs interface {
 type Inputs interface {
 	// CachedResult finds a result of the same input that the owner of a task may reuse; nil: there is none.
 	CachedResult(ctx context.Context, k *pleat.Task, inputHash string) (*runs.CachedResult, error)
-	// ReferencedAlignments lists the alignments that a fold names; see submit.Resolver. runs.ErrNoItem: the library
+	// ReferencedAlignments lists the alignments that a fold names; see submit.References. runs.ErrNoItem: the library
 	// item of its job is gone, and what is returned are the others. CodeInvalid: another one is gone.
 	ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error)
-	// ReferencedTemplates finds the templates that a fold names; see submit.Resolver.
+	// ReferencedTemplates finds the templates that a fold names; see submit.References.
 	ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
-	// ReferencedComponents finds the files of the components that a fold names; see submit.Resolver.
+	// ReferencedComponents finds the files of the components that a fold names; see submit.References.
 	ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error)
-	// DesignStructure finds the structure of the design that a fold folds; see submit.Resolver.
+	// DesignStructure finds the structure of the design that a fold folds; see submit.References.
 	DesignStructure(ctx context.Context, f *pleat.FoldInput) (runs.DesignStructure, error)
 	// ClaimSearches and EndSearches keep workers from searching for the same alignment at the same time; see
 	// runs.Store.
@@ -107,20 +107,20 @@ func (f DirectFiles) Open(ctx context.Context, key string) (io.ReadCloser, blob.
 // Direct is the Service of one worker that reaches the database itself.
 type Direct struct {
 	*runs.Store
-	workers  *workers.Store
-	db       *db.DB
-	resolver *submit.Resolver
-	news     chan struct{} // of the worker's topic
+	*submit.References
+	workers *workers.Store
+	db      *db.DB
+	news    chan struct{} // of the worker's topic
 }
 
 // NewDirect returns a Direct for one worker.
 func NewDirect(d *db.DB, p *people.Store, r *runs.Store, w *workers.Store) *Direct {
 	return &Direct{
-		Store:    r,
-		workers:  w,
-		db:       d,
-		resolver: &submit.Resolver{People: p, Runs: r, Workers: w, FetchPDB: true},
-		news:     make(chan struct{}, 1),
+		Store:      r,
+		References: &submit.References{People: p, Runs: r, FetchPDB: true},
+		workers:    w,
+		db:         d,
+		news:       make(chan struct{}, 1),
 	}
 }
 
@@ -170,27 +170,7 @@ func (d *Direct) CachedResult(ctx context.Context, k *pleat.Task, inputHash stri
 	return d.Store.CachedResult(ctx, k.Owner, inputHash)
 }
 
-// ReferencedAlignments implements Inputs.
-func (d *Direct) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
-	return d.resolver.ReferencedAlignments(ctx, f)
-}
-
-// ReferencedTemplates implements Inputs.
-func (d *Direct) ReferencedTemplates(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
-	return d.resolver.ReferencedTemplates(ctx, f)
-}
-
-// ReferencedComponents implements Inputs.
-func (d *Direct) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedFile, error) {
-	return d.resolver.ReferencedComponents(ctx, f)
-}
-
-// DesignStructure implements Inputs.
-func (d *Direct) DesignStructure(ctx context.Context, f *pleat.FoldInput) (runs.DesignStructure, error) {
-	return d.resolver.DesignStructure(ctx, f)
-}
-
 // WorkflowSource implements Inputs.
 func (d *Direct) WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
-	return d.resolver.SourceFiles(ctx, w)
+	return d.SourceFiles(ctx, w)
 }

@@ -113,11 +113,10 @@ func (u *Upkeep) keepDatabase(ctx context.Context) {
 // resolver makes the decisions about follow-ups that the HTTP API makes about workflows.
 func (u *Upkeep) resolver() *submit.Resolver {
 	return &submit.Resolver{
-		People:   u.Store.People,
-		Runs:     u.Store.Runs,
-		Workers:  u.Store.Workers,
-		Webhooks: u.Store.Webhooks,
-		MaxTime:  u.MaxTime,
+		References: submit.References{People: u.Store.People, Runs: u.Store.Runs},
+		Workers:    u.Store.Workers,
+		Webhooks:   u.Store.Webhooks,
+		MaxTime:    u.MaxTime,
 	}
 }
 

@@ -49,11 +49,11 @@ type Config struct {
 
 // Gateway is the handler of /worker/v1. Make one with New, and run it. It is safe for many goroutines.
 type Gateway struct {
-	cfg      Config
-	store    *store.Store
-	blobs    *blob.Monitor
-	resolver *submit.Resolver
-	mux      *http.ServeMux
+	cfg    Config
+	store  *store.Store
+	blobs  *blob.Monitor
+	inputs *submit.References
+	mux    *http.ServeMux
 
 	tokens  snapshot[map[string]string]
 	classes snapshot[[]pleat.Class]
@@ -92,15 +92,10 @@ func New(cfg Config) *Gateway {
 	cfg.Terms.Progress = cmp.Or(cfg.Terms.Progress, progressInterval)
 	cfg.Wait = cmp.Or(cfg.Wait, waitDefault)
 	g := &Gateway{
-		cfg:   cfg,
-		store: cfg.Store,
-		blobs: cfg.Blobs,
-		resolver: &submit.Resolver{
-			People:   cfg.Store.People,
-			Runs:     cfg.Store.Runs,
-			Workers:  cfg.Store.Workers,
-			FetchPDB: true,
-		},
+		cfg:     cfg,
+		store:   cfg.Store,
+		blobs:   cfg.Blobs,
+		inputs:  &submit.References{People: cfg.Store.People, Runs: cfg.Store.Runs, FetchPDB: true},
 		mux:     http.NewServeMux(),
 		beats:   make(chan beat, 1024),
 		writing: make(chan struct{}, maxWriting),

@@ -447,12 +447,12 @@ func (g *Gateway) foldOf(ctx context.Context, c *caller) (*pleat.FoldInput, erro
 
 // templates is GET tasks/{id}/templates: the templates that the fold names.
 func (g *Gateway) templates(ctx context.Context, c *caller, _ *none) (workerapi.ReferencedFiles, error) {
-	return g.referencedFiles(ctx, c, g.resolver.ReferencedTemplates)
+	return g.referencedFiles(ctx, c, g.inputs.ReferencedTemplates)
 }
 
 // components is GET tasks/{id}/components: the files of the components that the fold names.
 func (g *Gateway) components(ctx context.Context, c *caller, _ *none) (workerapi.ReferencedFiles, error) {
-	return g.referencedFiles(ctx, c, g.resolver.ReferencedComponents)
+	return g.referencedFiles(ctx, c, g.inputs.ReferencedComponents)
 }
 
 // design is GET tasks/{id}/design: the structure of the design that the fold folds.
@@ -461,7 +461,7 @@ func (g *Gateway) design(ctx context.Context, c *caller, _ *none) (workerapi.Des
 	if err != nil {
 		return workerapi.DesignStructure{}, err
 	}
-	d, err := g.resolver.DesignStructure(ctx, fold)
+	d, err := g.inputs.DesignStructure(ctx, fold)
 	if err != nil {
 		return workerapi.DesignStructure{}, err
 	}
@@ -499,7 +499,7 @@ func (g *Gateway) alignments(ctx context.Context, c *caller, _ *none) (workerapi
 	if err != nil {
 		return out, err
 	}
-	files, err := g.resolver.ReferencedAlignments(ctx, fold)
+	files, err := g.inputs.ReferencedAlignments(ctx, fold)
 	if out.LibraryGone = errors.Is(err, runs.ErrNoItem); err != nil && !out.LibraryGone {
 		return out, err
 	}
@@ -521,7 +521,7 @@ func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Sou
 	if err != nil {
 		return workerapi.Source{}, err
 	}
-	files, err := g.resolver.SourceFiles(ctx, &v.Workflow)
+	files, err := g.inputs.SourceFiles(ctx, &v.Workflow)
 	if err != nil {
 		return workerapi.Source{}, err
 	}
