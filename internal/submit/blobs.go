@@ -16,9 +16,14 @@ func NewLibraryKey(item pleat.ItemID) string {
 	return "library/" + string(item) + "/" + hex.EncodeToString(b[:])
 }
 
-// StorageError converts an error of the artifact store to one for the caller, with CodeUnavailable unless it is a
-// [pleat.Error].
-func StorageError(err error) error {
+// ReadError converts an error of reading the artifact store to one for the caller, with CodeUnavailable.
+func ReadError(err error) error {
+	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again", Err: err}
+}
+
+// WriteError converts an error of writing to the artifact store to one for the caller, with CodeUnavailable unless it
+// is a [pleat.Error].
+func WriteError(err error) error {
 	var e *pleat.Error
 	switch {
 	case errors.As(err, &e):

@@ -147,8 +147,7 @@ func (r *Resolver) readAll(ctx context.Context, key, field, name string) ([]byte
 		return nil, pleat.Errorf(pleat.CodeNotFound, "%s: the file %s is gone", field, pleat.Clip(name)).At(field)
 	}
 	if err != nil {
-		const message = "the files cannot be read now; try again"
-		return nil, &pleat.Error{Code: pleat.CodeUnavailable, Message: message, Err: err}
+		return nil, ReadError(err)
 	}
 	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, MaxFile+1))

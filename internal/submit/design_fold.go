@@ -189,7 +189,7 @@ func (r *Resolver) readDesign(
 	}
 	in, _, err := r.Blobs.Open(ctx, a.Key)
 	if err != nil {
-		return nil, StorageError(err)
+		return nil, ReadError(err)
 	}
 	defer in.Close()
 	return structure.ReadWhole(blob.ContextReader(ctx, in), DirectLimits)

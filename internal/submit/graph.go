@@ -136,7 +136,7 @@ func (r *Resolver) workspaceItem(
 	if f.Fresh {
 		f.Key = NewLibraryKey(item.ID)
 		if _, err := r.Blobs.Put(ctx, f.Key, bytes.NewReader(text)); err != nil {
-			return "", StorageError(err)
+			return "", WriteError(err)
 		}
 		out.Fresh = append(out.Fresh, f.Key)
 	}

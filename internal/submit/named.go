@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -145,13 +146,16 @@ func (n *namedFiles) text(ctx context.Context, f *namedFile) (string, error) {
 			maxNamedText)
 	}
 	in, _, err := n.blobs.Open(ctx, f.file.Key)
+	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
+		return "", pleat.Invalidf("the file %q is gone", pleat.Clip(f.file.Name))
+	}
 	if err != nil {
-		return "", StorageError(err)
+		return "", ReadError(err)
 	}
 	defer in.Close()
 	b, err := io.ReadAll(io.LimitReader(in, format.MaxBytes+1))
 	if err != nil {
-		return "", StorageError(err)
+		return "", ReadError(err)
 	}
 	if !utf8.Valid(b) {
 		return "", pleat.Invalidf("the file %q is not text in UTF-8", pleat.Clip(f.file.Name))

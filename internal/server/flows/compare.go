@@ -190,7 +190,7 @@ func (h *Handlers) readOneCompared(
 			return nil, pleat.Errorf(pleat.CodeNotFound, "%s: the file %s is gone", field, pleat.Clip(f.Name)).At(field)
 		}
 		if err != nil {
-			return nil, submit.StorageError(err)
+			return nil, submit.ReadError(err)
 		}
 		defer blobbed.Close()
 		from = blob.ContextReader(ctx, blobbed)

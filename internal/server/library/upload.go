@@ -199,7 +199,7 @@ func storageError(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return pleat.Invalidf("the request body ended in the middle of a file")
 	}
-	return submit.StorageError(err)
+	return submit.WriteError(err)
 }
 
 // check checks the size of a stored file, and that its content has the format that its name implies, so that

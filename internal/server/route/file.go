@@ -14,6 +14,7 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/seal"
 	"pleat/internal/server/wire"
+	"pleat/internal/submit"
 	"pleat/internal/words"
 )
 
@@ -87,8 +88,7 @@ func (f *Files) Send(ctx context.Context, c *Call, a *pleat.Artifact, name strin
 
 // Unreadable is the error for a file that the artifact store cannot give now.
 func Unreadable(a *pleat.Artifact, err error) error {
-	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again",
-		Err: fmt.Errorf("open artifact %s: %w", a.ID, err)}
+	return submit.ReadError(fmt.Errorf("open artifact %s: %w", a.ID, err))
 }
 
 // jsonErrors replaces the plain-text errors of http.ServeContent with the service's own.
