@@ -261,13 +261,8 @@ func (s *Store) spent(ctx context.Context, q SpentQuery, where string, arg any) 
 		text += " GROUP BY " + strings.Join(columns[:len(columns)-1], ", ") + " ORDER BY " + strings.Join(group, ", ")
 	}
 	text += fmt.Sprintf(" LIMIT %d", q.Limit)
-	out := []Spent{}
 	rows, err := s.db.Read(ctx, text, db.DayOf(db.ToMicros(q.From)), db.DayOf(db.ToMicros(q.To)), q.User, arg)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		v, err := scanSpent(scan, q.By)
-		out = append(out, v)
-		return err
-	})
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (Spent, error) { return scanSpent(scan, q.By) })
 	return out, db.Unavailable("read usage", err)
 }
 

@@ -64,19 +64,16 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 
 // Invitations lists the open invitations of the project of a reach, newest first; none unless the caller manages it.
 func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error) {
-	out := []Invitation{}
 	rows, err := s.db.Read(ctx, `
 		SELECT id, role, label, created_at, expires_at FROM invitation
 		WHERE `+openInvitation+` AND project_id = $2 AND `+RoleSQL("project_id", "$3", "$2")+` >= 3
 		ORDER BY id DESC`,
 		s.db.Micros(), by.Project, by.User)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var i Invitation
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (i Invitation, err error) {
 		var created, expires int64
-		err := scan(&i.ID, &i.Role, &i.Label, &created, &expires)
+		err = scan(&i.ID, &i.Role, &i.Label, &created, &expires)
 		i.CreatedAt, i.ExpiresAt = db.FromMicros(created), db.FromMicros(expires)
-		out = append(out, i)
-		return err
+		return i, err
 	})
 	return out, db.Unavailable("list invitations", err)
 }

@@ -108,9 +108,8 @@ func sourceRoleSQL(kind pleat.SourceKind) string {
 // Shares lists the links of a job, batch or workflow that have not ended, newest first. The caller must be a member of
 // the project that owns it. CodeNotFound: it does not exist or is out of reach.
 func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Share, error) {
-	out := []Share{}
 	if err := s.mayShare(ctx, by, source); err != nil {
-		return out, db.Unavailable("list shares", err)
+		return nil, db.Unavailable("list shares", err)
 	}
 	rows, err := s.db.Read(ctx, `
 		SELECT h.id, COALESCE(a.name, ''), h.created_at, h.expires_at
@@ -119,13 +118,12 @@ func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Sh
 		WHERE h.source_id = $1 AND h.expires_at > $2
 		ORDER BY h.id DESC`,
 		source.ID(), s.db.Micros())
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (Share, error) {
 		h := Share{Source: source}
 		var created, expires int64
 		err := scan(&h.ID, &h.CreatedBy, &created, &expires)
 		h.CreatedAt, h.ExpiresAt = db.FromMicros(created), db.FromMicros(expires)
-		out = append(out, h)
-		return err
+		return h, err
 	})
 	return out, db.Unavailable("list shares", err)
 }
