@@ -307,21 +307,15 @@ func (s *Store) reading(ctx context.Context) func(string, ...any) (db.Rows, erro
 // countRows counts the rows of a batch by the states of their jobs, in an index. Rows whose job has not been made are
 // INITIALIZED, or STOPPED once the batch was cancelled.
 func countRows(b *pleat.Batch, read func(string, ...any) (db.Rows, error)) (map[pleat.State]int, error) {
-	counts := map[pleat.State]int{}
-	left := b.Rows
-	rows, err := read(`
+	counts, err := db.MapOf[pleat.State, int](read(`
 		SELECT state, CAST(sum(batch_rows) AS bigint) FROM job
 		WHERE state IN ('INITIALIZED', 'RUNNING', 'COMPLETED', 'FAILED', 'STOPPED') AND batch_id = $1 AND batch_id <> ''
 		GROUP BY state`,
-		b.ID)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var state pleat.State
-		var n int
-		err := scan(&state, &n)
-		counts[state] = n
+		b.ID))
+	left := b.Rows
+	for _, n := range counts {
 		left -= n
-		return err
-	})
+	}
 	if left > 0 {
 		counts[unmadeState(b)] += left
 	}
@@ -349,17 +343,13 @@ func (s *Store) ListBatches(ctx context.Context, by people.Reach, f Filter) ([]p
 	p := people.ProjectPage("b", by, f.Before)
 	p.And("b.deleted_at = 0 AND b.opened_at <> 0")
 	p.CreatedBy("b", by, f.Creator)
-	out := []pleat.Batch{}
 	rows, err := s.db.Read(ctx, p.SQL(batchColumns, "batch b", f.Limit), p.Args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var b pleat.Batch
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (b pleat.Batch, err error) {
 		var r batchRow
 		if err := scan(r.into(&b)...); err != nil {
-			return err
+			return b, err
 		}
-		err := r.fill(&b)
-		out = append(out, b)
-		return err
+		return b, r.fill(&b)
 	})
 	for i := 0; i < len(out) && err == nil; i++ {
 		if b := &out[i]; b.Counts == nil {
@@ -377,7 +367,6 @@ func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(custo
 		type inputRow struct {
 			customID, input string
 		}
-		var part []inputRow
 		rows, err := s.db.Read(ctx, `
 			SELECT r.number, r.custom_id, CASE WHEN r.input <> '' THEN r.input ELSE (
 				SELECT f.input FROM batch_row f WHERE f.batch_id = r.batch_id AND f.number = r.same_as) END
@@ -386,11 +375,9 @@ func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(custo
 			ORDER BY r.number
 			LIMIT `+strconv.Itoa(s.inputRows),
 			id, after)
-		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-			var in inputRow
-			err := scan(&after, &in.customID, &in.input)
-			part = append(part, in)
-			return err
+		part, err := db.ListOf(rows, err, func(scan func(...any) error) (in inputRow, err error) {
+			err = scan(&after, &in.customID, &in.input)
+			return in, err
 		})
 		if err != nil {
 			return db.Unavailable("read rows", err)

@@ -227,6 +227,15 @@ func MapOf[K comparable, V any](rows Rows, err error) (map[K]V, error) {
 	return out, err
 }
 
+// IDsOf returns the ids that a query selects, as parameters of a further one.
+func IDsOf(rows Rows, err error) ([]any, error) {
+	return ListOf(rows, err, func(scan func(...any) error) (any, error) {
+		var id string
+		err := scan(&id)
+		return id, err
+	})
+}
+
 // ColumnOf returns the rows of a query that has one column.
 func ColumnOf[T any](rows Rows, err error) ([]T, error) {
 	return ListOf(rows, err, func(scan func(...any) error) (v T, err error) {

@@ -167,12 +167,7 @@ func EndpointDisabled(t *db.Tx, owner pleat.ProjectID, endpoint pleat.EndpointID
 
 // mailAll writes a mail to each user of some rows of mailRecipients who wants it.
 func mailAll(t *db.Tx, found db.Rows, err error, m newMail) error {
-	var to []Recipient
-	err = db.ForEachRow(found, err, func(scan func(...any) error) error {
-		r, err := scanMailRecipient(scan)
-		to = append(to, r)
-		return err
-	})
+	to, err := db.ListOf(found, err, scanMailRecipient)
 	for i := range to {
 		if err == nil && to[i].wants(m.kind) {
 			insertMail(t, to[i].user, m)

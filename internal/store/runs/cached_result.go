@@ -65,8 +65,7 @@ func (s *Store) CachedResult(
 		a.Sequences = append(a.Sequences, q.ID)
 	}
 	a.Finished = db.FromMicros(finished)
-	rows, err := s.db.Read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", a.Run)
-	a.Artifacts, err = scanArtifacts(rows, err)
+	a.Artifacts, err = s.artifacts(ctx, a.Run)
 	return &a, db.Unavailable("read cached result", err)
 }
 

@@ -149,16 +149,13 @@ func (s *Store) Design(ctx context.Context, id pleat.WorkflowID) (DesignView, er
 
 // RunFiles reads the files that a run has pinned, in the order of their names.
 func (s *Store) RunFiles(ctx context.Context, run pleat.RunID) ([]RunFile, error) {
-	var out []RunFile
 	rows, err := s.db.Read(ctx, `
 		SELECT name, main, blob_key, sha256, bytes FROM run_file WHERE run_id = $1 ORDER BY name`, run)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var f RunFile
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (f RunFile, err error) {
 		var isMain int64
-		err := scan(&f.Name, &isMain, &f.Key, &f.SHA256, &f.Bytes)
+		err = scan(&f.Name, &isMain, &f.Key, &f.SHA256, &f.Bytes)
 		f.Main = isMain == 1
-		out = append(out, f)
-		return err
+		return f, err
 	})
 	return out, db.Unavailable("read files of a run", err)
 }

@@ -152,7 +152,6 @@ func (s *Store) FoldedDesign(ctx context.Context, job pleat.JobID) (DesignFold, 
 
 // designFolds reads the folds that a condition on $1 selects.
 func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]DesignFold, error) {
-	var out []DesignFold
 	rows, err := s.db.Read(ctx, `
 		SELECT f.workflow_id, f.design_id, f.final_rank, f.job_id, r.id, r.model, j.state, COALESCE(r.result, ''),
 			f.binder_rmsd, f.of_run
@@ -162,24 +161,17 @@ func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]Desig
 		WHERE `+where+`
 		ORDER BY f.job_id DESC
 		LIMIT $2`, arg, maxDesignFolds)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var f DesignFold
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (f DesignFold, err error) {
 		var result, of string
 		var rmsd float64
-		if err := scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &rmsd,
-			&of); err != nil {
-			return err
-		}
+		err = scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &rmsd, &of)
 		if of == string(f.Run) && rmsd >= 0 {
 			f.BinderRMSD = &rmsd
 		}
-		if f.State == pleat.StateCompleted {
-			if err := db.DecodeJSON(result, &f.Result); err != nil {
-				return err
-			}
+		if err == nil && f.State == pleat.StateCompleted {
+			err = db.DecodeJSON(result, &f.Result)
 		}
-		out = append(out, f)
-		return nil
+		return f, err
 	})
 	slices.Reverse(out)
 	return out, db.Unavailable("read folds of designs", err)

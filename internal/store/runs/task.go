@@ -121,16 +121,8 @@ func insertEvents(t *db.Tx, where string, args []any, events, lines int, list []
 // CancelledTasks lists the tasks that a worker holds and whose owner wants them stopped. The worker calls it when
 // [tasks.WorkerTopic] has news, to stop them before its next heartbeat.
 func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pleat.TaskID, error) {
-	var out []pleat.TaskID
-	rows, err := s.db.Read(ctx, "SELECT id FROM task WHERE state = 'running' AND worker_id = $1 AND cancel = 1", worker)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var id pleat.TaskID
-		if err := scan(&id); err != nil {
-			return err
-		}
-		out = append(out, id)
-		return nil
-	})
+	out, err := db.ColumnOf[pleat.TaskID](s.db.Read(ctx,
+		"SELECT id FROM task WHERE state = 'running' AND worker_id = $1 AND cancel = 1", worker))
 	return out, db.Unavailable("read cancels", err)
 }
 

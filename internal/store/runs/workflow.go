@@ -324,19 +324,17 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	}
 	v.Run = &u
 	v.Expires = people.Expiry(u.FinishedAt, s.people.RetentionOrDefault(keep))
-	rows, err := s.db.Read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", u.ID)
-	if v.Artifacts, err = scanArtifacts(rows, err); err != nil {
+	var err error
+	if v.Artifacts, err = s.artifacts(ctx, u.ID); err != nil {
 		return v, db.Unavailable("read workflow", err)
 	}
-	rows, err = s.db.Read(ctx, `
+	rows, err := s.db.Read(ctx, `
 		SELECT i.id, f.name FROM library_item i JOIN library_file f ON f.item_id = i.id
 		WHERE i.workflow_id = $1 AND i.deleted_at = 0
 		ORDER BY i.id, f.created_at, f.name`, id)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var item WorkflowItem
-		err := scan(&item.ID, &item.File)
-		v.Items = append(v.Items, item)
-		return err
+	v.Items, err = db.ListOf(rows, err, func(scan func(...any) error) (item WorkflowItem, err error) {
+		err = scan(&item.ID, &item.File)
+		return item, err
 	})
 	return v, db.Unavailable("read workflow", err)
 }
@@ -366,28 +364,19 @@ func (f *WorkflowFilter) page(in people.Reach) *people.Page {
 // Workflows reads a page of a project's workflows, newest first.
 func (s *Store) Workflows(ctx context.Context, by people.Reach, f WorkflowFilter) ([]WorkflowRow, error) {
 	p := f.page(by)
-	out := []WorkflowRow{}
 	rows, err := s.db.Read(ctx, p.SQL(workflowColumns+`,
 		CASE WHEN w.kind = 'compare' THEN '' ELSE COALESCE(r.result, '') END, COALESCE(r.failure, ''),
 		COALESCE(r.stage, ''), COALESCE(r.done, 0),
 		COALESCE(r.total, 0)`, "workflow w LEFT JOIN run r ON r.id = w.run_id", f.Limit), p.Args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var row WorkflowRow
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (row WorkflowRow, err error) {
 		var r workflowRow
 		var result, failure string
 		if err := scan(append(r.into(&row.Workflow),
 			&result, &failure, &row.Stage, &row.Done, &row.Total)...); err != nil {
-			return err
+			return row, err
 		}
 		r.fill(&row.Workflow)
-		if err := db.DecodeJSON(result, &row.Result); err != nil {
-			return err
-		}
-		if err := db.DecodeJSON(failure, &row.Failure); err != nil {
-			return err
-		}
-		out = append(out, row)
-		return nil
+		return row, errors.Join(db.DecodeJSON(result, &row.Result), db.DecodeJSON(failure, &row.Failure))
 	})
 	return out, db.Unavailable("list workflows", err)
 }

@@ -97,31 +97,19 @@ const (
 
 // queuesFilled lists the queues that have queued tasks.
 func (s *Store) queuesFilled(ctx context.Context) ([]string, error) {
-	var out []string
-	rows, err := s.db.Read(ctx, FilledQueues+FilledQueuesOnce)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		out = append(out, "")
-		return scan(&out[len(out)-1])
-	})
-	return out, err
+	return db.ColumnOf[string](s.db.Read(ctx, FilledQueues+FilledQueuesOnce))
 }
 
 // UnqueuedCounts counts the tasks that wait, those due next first, and those that run, by queue: at most so many of
 // each state.
 func (s *Store) UnqueuedCounts(ctx context.Context, most int) ([]QueueCount, error) {
-	var out []QueueCount
 	rows, err := s.db.Read(ctx, unqueuedTasks(most))
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var c QueueCount
+	return db.ListOf(rows, err, func(scan func(...any) error) (c QueueCount, err error) {
 		var at int64
-		if err := scan(&c.Queue, &c.State, &c.N, &at); err != nil {
-			return err
-		}
+		err = scan(&c.Queue, &c.State, &c.N, &at)
 		c.Oldest = db.FromMicros(at)
-		out = append(out, c)
-		return nil
+		return c, err
 	})
-	return out, err
 }
 
 // unqueuedTasks is the query of UnqueuedCounts.

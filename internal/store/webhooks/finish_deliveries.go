@@ -324,7 +324,7 @@ func mailAllDisabled(t *db.Tx, f *deliveryFinish) error {
 func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (int, error) {
 	deleted := 0
 	err := s.db.Write(ctx, "forget deliveries", func(t *db.Tx) error {
-		ids, err := idsOf(t.Query(`
+		ids, err := db.IDsOf(t.Query(`
 			SELECT id FROM delivery
 			WHERE status <> 'PENDING' AND updated_at < $1 AND destination = 'custom_http'
 			ORDER BY updated_at
@@ -337,15 +337,6 @@ func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (
 		return DeleteDeliveries(t, ids)
 	})
 	return deleted, err
-}
-
-// idsOf returns the ids that a query selects, as parameters of the next one.
-func idsOf(rows db.Rows, err error) ([]any, error) {
-	return db.ListOf(rows, err, func(scan func(...any) error) (any, error) {
-		var id string
-		err := scan(&id)
-		return id, err
-	})
 }
 
 // DeleteDeliveries deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no
