@@ -133,9 +133,7 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 			n.Request, n.Trace, t.Now, b.Creator)
 		return nil
 	})
-	if errors.Is(err, runs.ErrReplayed) {
-		c.Replayed, err = true, nil
-	}
+	c.Replayed, err = runs.Replayed(err)
 	return c, err
 }
 
@@ -186,21 +184,10 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 	b := &n.Batch
 	err := s.db.Write(ctx, "create batch", func(t *db.Tx) error {
 		c = CreatedBatch{}
-		var may people.Access
-		people.AskAccess(t, n.By, b.Creator, b.Owner, &may)
-		var earlier runs.EarlierCall
 		call := runs.NewKeyedCall(b.Creator, b.Owner, n.Key, n.Digest)
-		runs.AskReplay(t, call, &earlier)
 		var spent people.Charge
-		s.people.AskChargeRows(t, b.Owner, b.Rows, &spent)
-		if err := t.Wait(); err != nil {
+		if err := call.Admit(t, n.By, &c, func() { s.people.AskChargeRows(t, b.Owner, b.Rows, &spent) }); err != nil {
 			return err
-		}
-		if err := may.Err(); err != nil {
-			return err
-		}
-		if n.Key != "" && !earlier.None {
-			return earlier.Replay(call, &c)
 		}
 		usage, err := s.people.RowUsage(t, &spent, b.Rows)
 		if err != nil {
@@ -220,9 +207,7 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 		t.Notify(runs.BatchesTopic, runs.OwnerTopic(b.Owner))
 		return nil
 	})
-	if errors.Is(err, runs.ErrReplayed) {
-		c.Replayed, err = true, nil
-	}
+	c.Replayed, err = runs.Replayed(err)
 	return c, err
 }
 
@@ -278,17 +263,22 @@ func (s *Store) CountRows(ctx context.Context, b *pleat.Batch) (err error) {
 	return db.Unavailable("count rows", err)
 }
 
+// scanBatch reads a batch from batchColumns.
+func scanBatch(scan func(...any) error) (b pleat.Batch, err error) {
+	var r batchRow
+	if err := scan(r.into(&b)...); err != nil {
+		return b, err
+	}
+	return b, r.fill(&b)
+}
+
 // BatchHead is Batch without the states of the rows of a batch that has not ended.
 func (s *Store) BatchHead(ctx context.Context, id pleat.BatchID) (pleat.Batch, error) {
-	var b pleat.Batch
-	var r batchRow
-	err := s.db.ReadRow(ctx, "SELECT "+batchColumns+`
-		FROM batch b WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0`,
-		[]any{id}, r.into(&b)...)
-	if err != nil {
-		return b, db.Unavailable("read batch", db.MapNoRows(err, pleat.ErrBatchNotFound))
-	}
-	return b, db.Unavailable("read batch", r.fill(&b))
+	b, err := scanBatch(func(dst ...any) error {
+		return s.db.ReadRow(ctx, "SELECT "+batchColumns+`
+			FROM batch b WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0`, []any{id}, dst...)
+	})
+	return b, db.Unavailable("read batch", db.MapNoRows(err, pleat.ErrBatchNotFound))
 }
 
 // BatchModel returns the model of the batch of which a job is a row; empty: it is none, or was deleted.
@@ -344,13 +334,7 @@ func (s *Store) ListBatches(ctx context.Context, by people.Reach, f Filter) ([]p
 	p.And("b.deleted_at = 0 AND b.opened_at <> 0")
 	p.CreatedBy("b", by, f.Creator)
 	rows, err := s.db.Read(ctx, p.SQL(batchColumns, "batch b", f.Limit), p.Args...)
-	out, err := db.ListOf(rows, err, func(scan func(...any) error) (b pleat.Batch, err error) {
-		var r batchRow
-		if err := scan(r.into(&b)...); err != nil {
-			return b, err
-		}
-		return b, r.fill(&b)
-	})
+	out, err := db.ListOf(rows, err, scanBatch)
 	for i := 0; i < len(out) && err == nil; i++ {
 		if b := &out[i]; b.Counts == nil {
 			b.Counts, err = countRows(b, s.reading(ctx))

@@ -472,10 +472,7 @@ func (s *Store) Groups(ctx context.Context, by Reach) ([]GroupRole, error) {
 func (s *Store) SetGroup(ctx context.Context, by Actor, name string, role pleat.Role) (GroupRole, error) {
 	var g GroupRole
 	err := s.db.Write(ctx, "set group", func(t *db.Tx) error {
-		p, _, err := LockProjectOf(t, by, pleat.Manager)
-		if err == nil && p.Own {
-			err = ErrOwnProject
-		}
+		p, err := LockSharedProject(t, by, pleat.Manager)
 		if err != nil {
 			return err
 		}

@@ -30,10 +30,7 @@ var errNoInvitation = pleat.Errorf(pleat.CodeNotFound, "The invitation does not 
 // manager of the project or an operator. CodeConflict: the project is a user's own, or has too many open invitations.
 func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string) (Invitation, error) {
 	err := s.db.Write(ctx, "invite", func(t *db.Tx) error {
-		p, _, err := LockProjectOf(t, by, pleat.Manager)
-		if err == nil && p.Own {
-			err = ErrOwnProject
-		}
+		p, err := LockSharedProject(t, by, pleat.Manager)
 		if err != nil {
 			return err
 		}

@@ -64,10 +64,7 @@ func (s *Store) SetMember(ctx context.Context, by Actor, user string, role pleat
 		if role == pleat.NoRole && user == string(by.User) {
 			needs = pleat.Viewer
 		}
-		p, _, err := LockProjectOf(t, by, needs)
-		if err == nil && p.Own {
-			err = ErrOwnProject
-		}
+		p, err := LockSharedProject(t, by, needs)
 		if err != nil {
 			return err
 		}

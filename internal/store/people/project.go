@@ -138,6 +138,16 @@ func LockProjectOf(t *db.Tx, by Actor, needs pleat.Role) (p Project, operator bo
 	return p, false, NeedRole(t, by.Reach, needs)
 }
 
+// LockSharedProject is [LockProjectOf] for what only a project of several users can have. [ErrOwnProject]: it is a
+// user's own.
+func LockSharedProject(t *db.Tx, by Actor, needs pleat.Role) (Project, error) {
+	p, _, err := LockProjectOf(t, by, needs)
+	if err == nil && p.Own {
+		err = ErrOwnProject
+	}
+	return p, err
+}
+
 // Project reads the project of a reach with the caller's role. An operator may read every project.
 // [pleat.ErrNoProject]: there is none, or the caller has no role in it.
 func (s *Store) Project(ctx context.Context, by Reach, operator bool) (Membership, error) {

@@ -106,11 +106,8 @@ func (s *Store) SaveGraph(
 ) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.db.Write(ctx, "save graph", func(t *db.Tx) error {
-		if err := LockWorkflow(t, by, pleat.Member, id, &w); err != nil {
+		if err := lockDraft(t, by, id, "changed", &w); err != nil {
 			return err
-		}
-		if w.State != pleat.StateDraft {
-			return pleat.ErrNotDraft(w.State, "changed")
 		}
 		if err := people.LockProject(t, w.Owner); err != nil {
 			return err

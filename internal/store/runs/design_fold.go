@@ -44,23 +44,14 @@ func (d *DesignFolds) planned() people.PlannedWork {
 func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
 	err = s.db.Write(ctx, "fold designs", func(t *db.Tx) error {
 		made = nil
-		var may people.Access
-		people.AskAccess(t, d.By, d.Creator, d.Owner, &may)
-		var earlier EarlierCall
 		call := NewKeyedCall(d.Creator, d.Owner, d.Key, d.Digest)
-		AskReplay(t, call, &earlier)
 		spent := make([]people.Charge, len(d.Jobs))
-		for i := range d.Jobs {
-			s.people.AskCharge(t, d.Owner, &spent[i])
-		}
-		if err := t.Wait(); err != nil {
+		if err := call.Admit(t, d.By, &made, func() {
+			for i := range d.Jobs {
+				s.people.AskCharge(t, d.Owner, &spent[i])
+			}
+		}); err != nil {
 			return err
-		}
-		if err := may.Err(); err != nil {
-			return err
-		}
-		if d.Key != "" && !earlier.None {
-			return earlier.Replay(call, &made)
 		}
 		var w pleat.Workflow
 		if err := LockWorkflow(t, people.InProject(d.Owner), pleat.Member, d.Workflow, &w); err != nil {
@@ -88,10 +79,8 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 		KeepAnswer(t, call, made)
 		return nil
 	})
-	if errors.Is(err, ErrReplayed) {
-		return made, true, nil
-	}
-	return made, false, err
+	replayed, err = Replayed(err)
+	return made, replayed, err
 }
 
 // ReplayedFolds reads what [Store.FoldDesigns] has made for the idempotency key; nil: no call of the last day has it.

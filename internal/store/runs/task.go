@@ -131,13 +131,8 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 // it again and again. A task that its owner has cancelled ends STOPPED. [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) Release(ctx context.Context, l tasks.Lease, delay time.Duration, progress []pleat.Progress) error {
 	return s.db.Write(ctx, "release", func(t *db.Tx) error {
-		h, err := tasks.Renew(t, l)
-		if err != nil {
+		if h, err := s.renewOrStop(t, l, progress); err != nil || h.Cancel {
 			return err
-		}
-		addProgress(t, h.Run, progress)
-		if h.Cancel {
-			return s.stopRun(t, l, h.Run)
 		}
 		tasks.Requeue(t, l, tasks.OutcomeReleased, delay)
 		return nil

@@ -183,13 +183,8 @@ func (r *runRow) into(u *pleat.Run) []any {
 func (r *runRow) fill(u *pleat.Run) error {
 	u.CreatedAt = db.FromMicros(r.created)
 	u.StartedAt, u.FinishedAt = db.FromMicros(r.started), db.FromMicros(r.finished)
-	if err := db.DecodeJSON(r.params, &u.Params); err != nil {
-		return err
-	}
-	if err := db.DecodeJSON(r.result, &u.Result); err != nil {
-		return err
-	}
-	return db.DecodeJSON(r.failure, &u.Failure)
+	return errors.Join(db.DecodeJSON(r.params, &u.Params), db.DecodeJSON(r.result, &u.Result),
+		db.DecodeJSON(r.failure, &u.Failure))
 }
 
 // Runs lists a job's runs, newest first, at most 200. It is empty for a job that does not exist.

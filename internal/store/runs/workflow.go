@@ -94,11 +94,11 @@ func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.
 		call := NewKeyedCall(n.Workflow.Creator, n.Workflow.Owner, n.Key, n.Digest)
 		if n.Key != "" {
 			var earlier EarlierCall
-			AskReplay(t, call, &earlier)
+			askReplay(t, call, &earlier)
 			if err := t.Wait(); err != nil {
 				return err
 			}
-			if !earlier.None {
+			if !earlier.none {
 				return earlier.Replay(call, &w.ID)
 			}
 		}
@@ -122,10 +122,8 @@ func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.
 		}
 		return s.insertDesign(t, &w, n.Design)
 	})
-	if errors.Is(err, ErrReplayed) {
-		return w, true, nil
-	}
-	return w, false, err
+	replayed, err = Replayed(err)
+	return w, replayed, err
 }
 
 // countWorkflow counts a new workflow against the limits of its owner, or refuses it: a draft against those of drafts,
@@ -174,11 +172,8 @@ func (s *Store) ExecuteWorkflow(
 	var w pleat.Workflow
 	owner, id := draft.Owner, draft.ID
 	err := s.db.Write(ctx, "execute workflow", func(t *db.Tx) error {
-		if err := LockWorkflow(t, by, pleat.Member, id, &w); err != nil {
+		if err := lockDraft(t, by, id, "executed", &w); err != nil {
 			return err
-		}
-		if w.State != pleat.StateDraft {
-			return pleat.ErrNotDraft(w.State, "executed")
 		}
 		if !bytes.Equal(w.Input, draft.Input) {
 			return pleat.Errorf(pleat.CodeConflict, "the draft was changed at the same moment; execute it again")
@@ -217,6 +212,16 @@ func LockWorkflow(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.Workflow
 	return role.Allow(needs, pleat.ErrWorkflowNotFound)
 }
 
+// lockDraft is [LockWorkflow] for a member who changes or executes a draft. [pleat.ErrNotDraft]: it has left DRAFT and
+// can no longer be, say, executed.
+func lockDraft(t *db.Tx, by people.Reach, id pleat.WorkflowID, executed string, w *pleat.Workflow) error {
+	err := LockWorkflow(t, by, pleat.Member, id, w)
+	if err == nil && w.State != pleat.StateDraft {
+		err = pleat.ErrNotDraft(w.State, executed)
+	}
+	return err
+}
+
 // EditDraft replaces the input of a draft by what edit makes of it. Edit runs in the transaction, possibly more than
 // once, so that two edits of different fields cannot undo each other; its error is returned.
 // [pleat.ErrWorkflowNotFound]: the workflow does not exist or is out of reach. [pleat.ErrNotDraft]: it has left DRAFT.
@@ -226,11 +231,8 @@ func (s *Store) EditDraft(
 ) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.db.Write(ctx, "edit draft", func(t *db.Tx) error {
-		if err := LockWorkflow(t, by, pleat.Member, id, &w); err != nil {
+		if err := lockDraft(t, by, id, "changed", &w); err != nil {
 			return err
-		}
-		if w.State != pleat.StateDraft {
-			return pleat.ErrNotDraft(w.State, "changed")
 		}
 		before := len(w.Input)
 		var err error

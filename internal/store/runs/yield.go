@@ -105,13 +105,8 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 	err := s.db.Write(ctx, "yield", func(t *db.Tx) error {
 		queue = ""
 		l := tasks.LeaseOf(k)
-		h, err := tasks.Renew(t, l)
-		if err != nil {
+		if h, err := s.renewOrStop(t, l, progress); err != nil || h.Cancel {
 			return err
-		}
-		addProgress(t, h.Run, progress)
-		if h.Cancel {
-			return s.stopRun(t, l, h.Run)
 		}
 		first, err := firstWaiter(k, slots, t.Row)
 		if err != nil {

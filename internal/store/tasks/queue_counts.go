@@ -25,7 +25,7 @@ const maxCounted = 100_000
 // the first 1000 in its order, and at most 100,000 tasks of all queues that wait and that run. So a long queue is not
 // read to its end.
 func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
-	queues, err := s.queuesFilled(ctx)
+	queues, err := db.ColumnOf[string](s.db.Read(ctx, FilledQueues+FilledQueuesOnce))
 	if err != nil {
 		return nil, db.Unavailable("list queues", err)
 	}
@@ -94,11 +94,6 @@ const (
 		FROM filled
 		WHERE queue IS NOT NULL`
 )
-
-// queuesFilled lists the queues that have queued tasks.
-func (s *Store) queuesFilled(ctx context.Context) ([]string, error) {
-	return db.ColumnOf[string](s.db.Read(ctx, FilledQueues+FilledQueuesOnce))
-}
 
 // UnqueuedCounts counts the tasks that wait, those due next first, and those that run, by queue: at most so many of
 // each state.
