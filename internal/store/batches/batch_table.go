@@ -44,10 +44,7 @@ const maxColumns = 200
 // in an index.
 func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, error) {
 	all := pleat.ScoreNames()
-	args := []any{id, maxColumns}
-	for _, name := range all {
-		args = append(args, name)
-	}
+	args := append([]any{id, maxColumns}, db.Args(all)...)
 	named, err := db.ColumnOf[string](s.db.Read(ctx, `
 		WITH RECURSIVE named (name, n) AS (
 			SELECT (SELECT min(name) FROM batch_score WHERE batch_id = $1), 1
@@ -247,12 +244,8 @@ func (s *Store) identifiedRows(ctx context.Context, b *pleat.Batch, q *TableQuer
 	addCustomID(p, q.CustomID)
 	met := map[int]bool{}
 	for part := range slices.Chunk(numbers, db.MaxStatementRows) {
-		var ids []any
-		for _, number := range part {
-			ids = append(ids, number)
-		}
-		err := s.eachOf(ctx, "SELECT r.number FROM batch_row r WHERE "+p.Where+" AND r.number", p.Args, ids,
-			func(scan func(...any) error) error {
+		err := s.eachOf(ctx, "SELECT r.number FROM batch_row r WHERE "+p.Where+" AND r.number", p.Args,
+			db.Args(part), func(scan func(...any) error) error {
 				var number int
 				err := scan(&number)
 				met[number] = true
@@ -283,14 +276,12 @@ func (s *Store) sharingRows(ctx context.Context, b *pleat.Batch, jobs []int) ([]
 	}
 	sharing := map[int][]int{}
 	for part := range slices.Chunk(jobs, db.MaxStatementRows) {
-		var ids []any
 		for _, number := range part {
-			ids = append(ids, number)
 			sharing[number] = []int{number}
 		}
 		err := s.eachOf(ctx, `
 			SELECT same_as, number FROM batch_row WHERE batch_id = $1 AND same_as <> number AND same_as`,
-			[]any{b.ID}, ids, func(scan func(...any) error) error {
+			[]any{b.ID}, db.Args(part), func(scan func(...any) error) error {
 				var same, number int
 				err := scan(&same, &number)
 				sharing[same] = append(sharing[same], number)

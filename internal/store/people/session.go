@@ -54,11 +54,7 @@ func (s *Store) CreateSession(ctx context.Context, by Actor, hash string, until 
 func (s *Store) ValidCredentials(ctx context.Context, keys, sessions, logins []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	ask := func(query string, hashes []string) error {
-		var ids []any
-		for _, h := range hashes {
-			ids = append(ids, h)
-		}
-		for part := range slices.Chunk(ids, db.MaxStatementRows) {
+		for part := range slices.Chunk(db.Args(hashes), db.MaxStatementRows) {
 			args := append([]any{s.db.Micros()}, db.Pad(part)...)
 			valid, err := db.ColumnOf[string](s.db.Read(ctx, query+"("+db.Params(2, len(args)-1)+")", args...))
 			if err != nil {

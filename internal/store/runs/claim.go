@@ -99,10 +99,7 @@ func (c *runClaim) complete(log *slog.Logger) (out []ClaimedTask) {
 // NeedsFreshWorker reports whether a task waits that a worker with the filter own cannot claim, but that one with the
 // filter fresh can. Both have the same queues.
 func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh tasks.ClaimFilter) (bool, error) {
-	queues := make([]any, len(fresh.Queues))
-	for i, q := range fresh.Queues {
-		queues[i] = q
-	}
+	queues := db.Args(fresh.Queues)
 	if len(queues) == 0 {
 		return false, nil
 	}

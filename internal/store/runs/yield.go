@@ -66,11 +66,7 @@ func firstWaiter(
 	k *pleat.Task, slots Slots, row func(q string, args []any, dst ...any) error,
 ) (*waiter, error) {
 	var first *waiter
-	var in []any
-	for _, q := range slots.Queues {
-		in = append(in, q)
-	}
-	in = db.Pad(in)
+	in := db.Pad(db.Args(slots.Queues))
 	for _, q := range slots.Queues {
 		w := waiter{queue: q}
 		err := row(firstWaiterSQL(slots), append([]any{k.Tenant, q, slots.Memory}, in...), &w.id, &w.since, &w.running)

@@ -160,10 +160,7 @@ func (f *deliveryFinish) rows(more func(d *DeliveryOutcome) []any) (args []any) 
 // lockFinished locks the endpoints and the tasks of outcomes, which it reads.
 func lockFinished(t *db.Tx, f *deliveryFinish) {
 	f.current, f.held = map[pleat.EndpointID]Endpoint{}, map[pleat.TaskID]bool{}
-	var ids []any
-	for _, id := range slices.Sorted(maps.Keys(f.read)) { // parts are locked in one order too
-		ids = append(ids, string(id))
-	}
+	ids := db.Args(slices.Sorted(maps.Keys(f.read))) // parts are locked in one order too
 	for part := range slices.Chunk(ids, db.MaxStatementRows) {
 		t.Ask("SELECT "+endpointColumns+" FROM endpoint e WHERE e.id IN ("+db.Params(1, db.Padded(len(part)))+
 			") ORDER BY e.id FOR UPDATE", db.Pad(part), func(scan func(...any) error) error {
