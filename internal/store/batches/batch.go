@@ -228,18 +228,18 @@ var batchColumns = `b.id, b.project_id, b.created_by, ` + people.CreatorName(
 
 // batchRow holds the columns of a batch whose types differ from those of pleat.Batch; see runs.jobRow.
 type batchRow struct {
-	public, cancelled, opened, ended int64
-	counts                           string
+	counts string
 }
 
 func (r *batchRow) into(b *pleat.Batch) []any {
-	return []any{&b.ID, &b.Owner, &b.Creator, &b.CreatorName, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled,
-		&b.Source, &b.Rows, &b.Jobs, &r.opened, &r.ended, &r.counts}
+	return []any{
+		&b.ID, &b.Owner, &b.Creator, &b.CreatorName, &b.Name, &b.Kind, &b.Model, db.ScanBool(&b.Public),
+		db.ScanBool(&b.Cancelled), &b.Source, &b.Rows, &b.Jobs, db.ScanTime(&b.CreatedAt), db.ScanTime(&b.EndedAt),
+		&r.counts,
+	}
 }
 
 func (r *batchRow) fill(b *pleat.Batch) error {
-	b.Public, b.Cancelled = r.public == 1, r.cancelled == 1
-	b.CreatedAt, b.EndedAt = db.FromMicros(r.opened), db.FromMicros(r.ended)
 	b.CreatorName = people.DisplayName(b.CreatedBy(), b.CreatorName)
 	return db.DecodeJSON(r.counts, &b.Counts)
 }

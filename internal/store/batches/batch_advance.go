@@ -111,7 +111,7 @@ func (s *Store) advance(t *db.Tx, id pleat.BatchID) (bool, error) {
 		return false, err
 	}
 	switch {
-	case b.opened == 0:
+	case b.CreatedAt.IsZero():
 		t.Send("UPDATE batch SET deleted_at = $1 WHERE id = $2", t.Now, id) // abandoned
 		return false, nil
 	case b.live == 1 && (b.Cancelled || b.deleted != 0):

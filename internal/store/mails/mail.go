@@ -114,9 +114,9 @@ func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (S
 	m.Last, err = db.ListOf(rows, err, func(scan func(...any) error) (l Mail, err error) {
 		var kind pleat.SourceKind
 		var id string
-		var next, created int64
-		err = scan(&l.ID, &l.Kind, &kind, &id, &l.Status, &l.Attempts, &next, &l.Reason, &created)
-		l.Source, l.NextAt, l.CreatedAt = pleat.SourceOf(kind, id), db.FromMicros(next), db.FromMicros(created)
+		err = scan(&l.ID, &l.Kind, &kind, &id, &l.Status, &l.Attempts, db.ScanTime(&l.NextAt), &l.Reason,
+			db.ScanTime(&l.CreatedAt))
+		l.Source = pleat.SourceOf(kind, id)
 		return l, err
 	})
 	return m, db.Unavailable("list mails", err)

@@ -152,10 +152,9 @@ var activityRunningTasks = fmt.Sprintf(`
 func (s *Store) activityRunning(ctx context.Context) ([]RunningTask, error) {
 	rows, err := s.db.Read(ctx, activityRunningTasks)
 	return db.ListOf(rows, err, func(scan func(...any) error) (r RunningTask, err error) {
-		var began, expected int64
 		err = scan(&r.Task, &r.Kind, &r.Queue, &r.Run, &r.Source.Job, &r.Source.Workflow, &r.Project, &r.Owner,
-			&r.Worker, &r.Class, &r.Model, &r.Attempt, &began, &expected, &r.Stage, &r.Done, &r.Total)
-		r.Began, r.Expected = db.FromMicros(began), time.Duration(expected)*time.Microsecond
+			&r.Worker, &r.Class, &r.Model, &r.Attempt, db.ScanTime(&r.Began), db.ScanDuration(&r.Expected), &r.Stage,
+			&r.Done, &r.Total)
 		return r, err
 	})
 }

@@ -54,9 +54,7 @@ const madeBy = `
 func (s *Store) UserContents(ctx context.Context, user pleat.UserID) ([]UserContent, error) {
 	rows, err := s.db.Read(ctx, madeBy, user)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (m UserContent, err error) {
-		var at int64
-		err = scan(&m.Kind, &m.ID, &m.Project, &m.Name, &at)
-		m.CreatedAt = db.FromMicros(at)
+		err = scan(&m.Kind, &m.ID, &m.Project, &m.Name, db.ScanTime(&m.CreatedAt))
 		return m, err
 	})
 	return out, db.Unavailable("list what a user has made", err)

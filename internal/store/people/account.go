@@ -27,10 +27,9 @@ const UserColumns = "a.id, a.name, a.kind, a.project_id, a.operator, a.disabled_
 func ScanUser(scan func(...any) error) (User, error) {
 	var u User
 	var kind string
-	var operator, disabled, created int64
-	err := scan(&u.ID, &u.Name, &kind, &u.Project, &operator, &disabled, &created)
-	u.Service, u.Operator = kind == "service", operator == 1
-	u.DisabledAt, u.CreatedAt = db.FromMicros(disabled), db.FromMicros(created)
+	err := scan(&u.ID, &u.Name, &kind, &u.Project, db.ScanBool(&u.Operator), db.ScanTime(&u.DisabledAt),
+		db.ScanTime(&u.CreatedAt))
+	u.Service = kind == "service"
 	return u, err
 }
 

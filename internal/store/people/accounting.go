@@ -277,7 +277,7 @@ func sumsOf(columns ...string) string {
 // scanSpent reads a row of a query by some keys.
 func scanSpent(scan func(...any) error, by []UsageKey) (Spent, error) {
 	var v Spent
-	var day, wall int64
+	var day int64
 	var project, user *string
 	var into []any
 	for _, key := range UsageKeys() {
@@ -293,8 +293,8 @@ func scanSpent(scan func(...any) error, by []UsageKey) (Spent, error) {
 			into = append(into, &v.Model)
 		}
 	}
-	err := scan(append(into, &v.Attempts, &wall, &v.GPU, &v.CPU, &v.NoGPU, &v.NoCPU, &v.Runs, &v.Tokens, &v.Bytes)...)
-	v.Wall = time.Duration(wall) * time.Microsecond
+	err := scan(append(into, &v.Attempts, db.ScanDuration(&v.Wall), &v.GPU, &v.CPU, &v.NoGPU, &v.NoCPU, &v.Runs,
+		&v.Tokens, &v.Bytes)...)
 	if day > 0 {
 		v.Day = db.FromMicros(db.DayBegins(day))
 	}

@@ -205,13 +205,11 @@ func setGroups(t *db.Tx, user pleat.UserID, groups []string) error {
 // ClaimsOf returns what an issuer has said of a user last; an empty Issuer: the user came by none.
 func (s *Store) ClaimsOf(ctx context.Context, user pleat.UserID) (Claims, error) {
 	var c Claims
-	var at int64
 	err := s.db.ReadRow(ctx, "SELECT issuer, subject, email, checked_at FROM account_identity WHERE account_id = $1",
-		[]any{user}, &c.Issuer, &c.Subject, &c.Email, &at)
+		[]any{user}, &c.Issuer, &c.Subject, &c.Email, db.ScanTime(&c.At))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Claims{}, nil
 	}
-	c.At = db.FromMicros(at)
 	if err == nil {
 		c.Groups, err = db.ColumnOf[string](s.db.Read(ctx,
 			"SELECT name FROM account_group WHERE account_id = $1 ORDER BY name", user))
@@ -262,9 +260,8 @@ const loginColumns = "l.hash, l.kind, l.account_id, i.issuer, i.subject, l.token
 // scanLogin reads a login from loginColumns.
 func scanLogin(scan func(...any) error) (Login, error) {
 	var l Login
-	var check, ends int64
-	err := scan(&l.Hash, &l.Kind, &l.User, &l.Issuer, &l.Subject, &l.Tokens, &check, &l.Refusals, &ends)
-	l.CheckAt, l.ExpiresAt = db.FromMicros(check), db.FromMicros(ends)
+	err := scan(&l.Hash, &l.Kind, &l.User, &l.Issuer, &l.Subject, &l.Tokens, db.ScanTime(&l.CheckAt), &l.Refusals,
+		db.ScanTime(&l.ExpiresAt))
 	return l, err
 }
 
@@ -458,9 +455,7 @@ func (s *Store) Groups(ctx context.Context, by Reach) ([]GroupRole, error) {
 	rows, err := s.db.Read(ctx, "SELECT name, role, added_at FROM project_group WHERE project_id = $1 ORDER BY name",
 		by.Project)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (g GroupRole, err error) {
-		var at int64
-		err = scan(&g.Name, &g.Role, &at)
-		g.AddedAt = db.FromMicros(at)
+		err = scan(&g.Name, &g.Role, db.ScanTime(&g.AddedAt))
 		return g, err
 	})
 	return out, db.Unavailable("list groups", err)

@@ -67,9 +67,7 @@ func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error)
 		ORDER BY id DESC`,
 		s.db.Micros(), by.Project, by.User)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (i Invitation, err error) {
-		var created, expires int64
-		err = scan(&i.ID, &i.Role, &i.Label, &created, &expires)
-		i.CreatedAt, i.ExpiresAt = db.FromMicros(created), db.FromMicros(expires)
+		err = scan(&i.ID, &i.Role, &i.Label, db.ScanTime(&i.CreatedAt), db.ScanTime(&i.ExpiresAt))
 		return i, err
 	})
 	return out, db.Unavailable("list invitations", err)

@@ -264,12 +264,10 @@ func (s *Store) Keys(ctx context.Context, by Reach) ([]Key, error) {
 		by.User, by.Project)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (k Key, err error) {
 		var scopes string
-		var created, used, expires, revoked int64
-		err = scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &scopes, &created, &used, &expires, &revoked,
+		err = scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &scopes, db.ScanTime(&k.CreatedAt),
+			db.ScanTime(&k.LastUsedAt), db.ScanTime(&k.ExpiresAt), db.ScanTime(&k.RevokedAt),
 			&k.Project)
 		k.Scopes = ScopesOf(scopes)
-		k.CreatedAt, k.LastUsedAt = db.FromMicros(created), db.FromMicros(used)
-		k.ExpiresAt, k.RevokedAt = db.FromMicros(expires), db.FromMicros(revoked)
 		return k, err
 	})
 	return out, db.Unavailable("list keys", err)

@@ -45,9 +45,8 @@ func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) 
 		by.Project, by.User)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (m ProjectMember, err error) {
 		var kind string
-		var at int64
-		err = scan(&m.User, &m.Name, &kind, &m.Role, &at)
-		m.Service, m.AddedAt = kind == "service", db.FromMicros(at)
+		err = scan(&m.User, &m.Name, &kind, &m.Role, db.ScanTime(&m.AddedAt))
+		m.Service = kind == "service"
 		return m, err
 	})
 	return out, db.Unavailable("list members", err)

@@ -36,10 +36,8 @@ const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.budget_g
 
 // scanProject reads a project from projectColumns.
 func scanProject(scan func(...any) error) (p Project, err error) {
-	var own, keep, created int64
-	err = scan(&p.ID, &p.Name, &own, &p.Quota, &keep, &p.Budget.GPU, &p.Budget.CPU, &created)
-	p.Own, p.CreatedAt = own == 1, db.FromMicros(created)
-	p.KeepResults = time.Duration(keep) * time.Microsecond
+	err = scan(&p.ID, &p.Name, db.ScanBool(&p.Own), &p.Quota, db.ScanDuration(&p.KeepResults), &p.Budget.GPU,
+		&p.Budget.CPU, db.ScanTime(&p.CreatedAt))
 	return p, err
 }
 

@@ -120,9 +120,7 @@ func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Sh
 		source.ID(), s.db.Micros())
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (Share, error) {
 		h := Share{Source: source}
-		var created, expires int64
-		err := scan(&h.ID, &h.CreatedBy, &created, &expires)
-		h.CreatedAt, h.ExpiresAt = db.FromMicros(created), db.FromMicros(expires)
+		err := scan(&h.ID, &h.CreatedBy, db.ScanTime(&h.CreatedAt), db.ScanTime(&h.ExpiresAt))
 		return h, err
 	})
 	return out, db.Unavailable("list shares", err)
@@ -170,12 +168,12 @@ func raiseEpoch(t *db.Tx, source pleat.Source) {
 func (s *Store) Shared(ctx context.Context, hash string) (Share, error) {
 	var h Share
 	var source SourceRow
-	var created, expires int64
 	err := s.db.ReadRow(ctx, `
 		SELECT h.id, h.source_kind, h.source_id, h.created_at, h.expires_at FROM share h
 		WHERE h.hash = $1 AND h.expires_at > $2`,
-		[]any{hash, s.db.Micros()}, &h.ID, &source.Kind, &source.ID, &created, &expires)
-	h.Source, h.CreatedAt, h.ExpiresAt = source.Value(), db.FromMicros(created), db.FromMicros(expires)
+		[]any{hash, s.db.Micros()}, &h.ID, &source.Kind, &source.ID, db.ScanTime(&h.CreatedAt),
+		db.ScanTime(&h.ExpiresAt))
+	h.Source = source.Value()
 	return h, db.Unavailable("read share", db.MapNoRows(err, pleat.Errorf(pleat.CodeNotFound,
 		"The link does not exist or has expired")))
 }

@@ -107,11 +107,10 @@ var artifactQuery = artifactOf("job") + "\nUNION ALL" + artifactOf("workflow")
 func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifact, Head, error) {
 	var a pleat.Artifact
 	var h Head
-	var at, public int64
 	err := s.db.ReadRow(ctx, artifactQuery, []any{id},
-		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at,
-		&h.Source.Job, &h.Source.Workflow, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Name)
-	a.CreatedAt, h.Public = db.FromMicros(at), public == 1
+		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key,
+		db.ScanTime(&a.CreatedAt), &h.Source.Job, &h.Source.Workflow, &h.Owner, db.ScanBool(&h.Public), &h.Version,
+		&h.Epoch, &h.Run, &h.State, &h.Name)
 	return a, h, db.Unavailable(
 		"read artifact",
 		db.MapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")),

@@ -149,9 +149,7 @@ func (s *Store) RunFiles(ctx context.Context, run pleat.RunID) ([]RunFile, error
 	rows, err := s.db.Read(ctx, `
 		SELECT name, main, blob_key, sha256, bytes FROM run_file WHERE run_id = $1 ORDER BY name`, run)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (f RunFile, err error) {
-		var isMain int64
-		err = scan(&f.Name, &isMain, &f.Key, &f.SHA256, &f.Bytes)
-		f.Main = isMain == 1
+		err = scan(&f.Name, db.ScanBool(&f.Main), &f.Key, &f.SHA256, &f.Bytes)
 		return f, err
 	})
 	return out, db.Unavailable("read files of a run", err)

@@ -50,10 +50,9 @@ const itemColumns = `i.id, i.project_id, i.parent_id, i.name, i.type, i.file_typ
 func scanItem(scan func(...any) error) (LibraryItem, error) {
 	var i LibraryItem
 	var meta string
-	var created, updated int64
 	err := scan(&i.ID, &i.Owner, &i.Parent, &i.Name, &i.Type, &i.FileType, &i.Origin, &i.Workflow, &meta,
-		&created, &updated)
-	i.Metadata, i.Created, i.Updated = json.RawMessage(meta), db.FromMicros(created), db.FromMicros(updated)
+		db.ScanTime(&i.Created), db.ScanTime(&i.Updated))
+	i.Metadata = json.RawMessage(meta)
 	return i, err
 }
 
@@ -239,9 +238,7 @@ func (s *Store) item(ctx context.Context, id pleat.ItemID, rows db.Rows, err err
 		ORDER BY created_at, name`,
 		id)
 	i.Files, err = db.ListOf(rows, err, func(scan func(...any) error) (f LibraryFile, err error) {
-		var at int64
-		err = scan(&f.Name, &f.ContentType, &f.Bytes, &f.SHA256, &f.Key, &at)
-		f.Created = db.FromMicros(at)
+		err = scan(&f.Name, &f.ContentType, &f.Bytes, &f.SHA256, &f.Key, db.ScanTime(&f.Created))
 		return f, err
 	})
 	if err != nil {

@@ -114,9 +114,7 @@ func (s *Store) ExpireLeases(t *db.Tx, where string, arg any, r *Reaped) error {
 func (s *Store) SelectHeld(t *db.Tx, lock, where string, args ...any) ([]HeldLease, error) {
 	rows, err := t.Query(heldTasksSQL(where, s.heldTasks)+" "+lock, args...)
 	return db.ListOf(rows, err, func(scan func(...any) error) (l HeldLease, err error) {
-		var cancel int64
-		err = scan(&l.Task, &l.Attempt, &l.Worker, &l.kind, &l.run, &l.delivery, &cancel)
-		l.cancel = cancel == 1
+		err = scan(&l.Task, &l.Attempt, &l.Worker, &l.kind, &l.run, &l.delivery, db.ScanBool(&l.cancel))
 		return l, err
 	})
 }

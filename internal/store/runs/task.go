@@ -178,7 +178,6 @@ func (s *Store) WaitingTask(ctx context.Context, run pleat.RunID) (*WaitingTask,
 			) AS ahead)`
 	}
 	var w WaitingTask
-	var since, until, expected int64
 	err := s.db.ReadRow(ctx, `
 		SELECT t.queue, t.memory, t.expected,
 			COALESCE((SELECT max(a.ended_at) FROM attempt a WHERE a.task_id = t.id), t.created_at),
@@ -188,11 +187,10 @@ func (s *Store) WaitingTask(ctx context.Context, run pleat.RunID) (*WaitingTask,
 		LEFT JOIN paused_queue p ON p.queue = t.queue
 		LEFT JOIN paused_model m ON m.model = p.model
 		WHERE t.run_id = $1 AND t.state IN ('queued', 'waiting')`,
-		[]any{run}, &w.Queue, &w.Memory, &expected, &since, &until, &w.Before, &w.Own,
-		&w.Paused)
+		[]any{run}, &w.Queue, &w.Memory, db.ScanDuration(&w.Expected), db.ScanTime(&w.Since), db.ScanTime(&w.Until),
+		&w.Before, &w.Own, &w.Paused)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	w.Since, w.Until, w.Expected = db.FromMicros(since), db.FromMicros(until), time.Duration(expected)*time.Microsecond
 	return &w, db.Unavailable("read queue", err)
 }

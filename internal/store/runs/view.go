@@ -142,22 +142,20 @@ func (s *Store) scanView(scan func(...any) error, v *View) error {
 // jobRow holds the columns of a job whose types differ from those of pleat.Job. Into returns where to scan jobColumns,
 // fill converts what was scanned.
 type jobRow struct {
-	public, complex, created, updated int64
-	sequences, constraints            string
+	sequences, constraints string
 }
 
 func (r *jobRow) into(j *pleat.Job) []any {
 	return []any{
-		&j.ID, &j.Owner, &j.Creator, &j.CreatorName, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences,
-		&r.constraints, &r.complex, &j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
+		&j.ID, &j.Owner, &j.Creator, &j.CreatorName, &j.Name, db.ScanBool(&j.Public), &j.ChatID, &j.LibraryItem,
+		&r.sequences, &r.constraints, db.ScanBool(&j.Complex), &j.State, &j.Version, &j.Epoch, &j.Run,
+		db.ScanTime(&j.CreatedAt), db.ScanTime(&j.UpdatedAt),
 	}
 }
 
 // fill completes the job from what into's pointers have received.
 func (r *jobRow) fill(j *pleat.Job) error {
-	j.Public, j.Complex = r.public == 1, r.complex == 1
 	j.CreatorName = people.DisplayName(j.CreatedBy(), j.CreatorName)
-	j.CreatedAt, j.UpdatedAt = db.FromMicros(r.created), db.FromMicros(r.updated)
 	if err := db.DecodeJSON(r.sequences, &j.Sequences); err != nil {
 		return err
 	}
@@ -169,20 +167,18 @@ func (r *jobRow) fill(j *pleat.Job) error {
 
 // runRow is what jobRow is to a job, for a run and runColumns.
 type runRow struct {
-	params, result, failure    string
-	created, started, finished int64
+	params, result, failure string
 }
 
 func (r *runRow) into(u *pleat.Run) []any {
 	return []any{
 		&u.ID, &u.Job, &u.Number, &u.State, &u.MSA, &u.Model, &u.WeightSet, &u.Method, &u.Engine, &u.Seed, &r.params,
-		&r.result, &r.failure, &r.created, &r.started, &r.finished, &u.Stage, &u.Done, &u.Total,
+		&r.result, &r.failure, db.ScanTime(&u.CreatedAt), db.ScanTime(&u.StartedAt), db.ScanTime(&u.FinishedAt),
+		&u.Stage, &u.Done, &u.Total,
 	}
 }
 
 func (r *runRow) fill(u *pleat.Run) error {
-	u.CreatedAt = db.FromMicros(r.created)
-	u.StartedAt, u.FinishedAt = db.FromMicros(r.started), db.FromMicros(r.finished)
 	return errors.Join(db.DecodeJSON(r.params, &u.Params), db.DecodeJSON(r.result, &u.Result),
 		db.DecodeJSON(r.failure, &u.Failure))
 }
@@ -258,19 +254,16 @@ func (s *Store) listJobs(ctx context.Context, p *people.Page, jobs string, limit
 
 // scanJobRow reads jobRowColumns of a job of r.Owner.
 func scanJobRow(scan func(...any) error, r *JobRow) error {
-	var public, created, updated, started, finished int64
 	var result, failure string
-	if err := scan(&r.ID, &r.Creator, &r.CreatorName, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage,
-		&r.Done, &r.Total, &result, &failure, &created, &updated, &started, &finished); err != nil {
+	if err := scan(&r.ID, &r.Creator, &r.CreatorName, &r.Run, &r.Name, db.ScanBool(&r.Public), &r.Model, &r.State,
+		&r.Stage, &r.Done, &r.Total, &result, &failure, db.ScanTime(&r.CreatedAt), db.ScanTime(&r.UpdatedAt),
+		db.ScanTime(&r.Started), db.ScanTime(&r.Finished)); err != nil {
 		return err
 	}
 	if r.Creator == "" {
 		r.Creator = pleat.UserID(r.Owner)
 	}
 	r.CreatorName = people.DisplayName(r.Creator, r.CreatorName)
-	r.Public = public == 1
-	r.CreatedAt, r.UpdatedAt = db.FromMicros(created), db.FromMicros(updated)
-	r.Started, r.Finished = db.FromMicros(started), db.FromMicros(finished)
 	var res *pleat.Result
 	if err := db.DecodeJSON(result, &res); err != nil {
 		return err

@@ -50,31 +50,22 @@ type WorkflowRow struct {
 	Failure  *pleat.Failure // nil unless the run failed or was stopped
 }
 
-// workflowColumns are the columns that workflowRow scans, of the row w of workflow.
+// workflowColumns are the columns that scanWorkflow reads, of the row w of workflow.
 var workflowColumns = `w.id, w.project_id, w.created_by, ` + people.CreatorName(
 	"w",
 ) + `, w.kind, w.alias, w.workflow_name,
 	w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence,
 	w.created_at, w.updated_at`
 
-// workflowRow holds the columns of a workflow whose types differ from those of pleat.Workflow; see jobRow.
-type workflowRow struct {
-	public, created, updated int64
-	input                    string
-}
-
-func (r *workflowRow) into(w *pleat.Workflow) []any {
-	return []any{
-		&w.ID, &w.Owner, &w.Creator, &w.CreatorName, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State,
-		&w.Version, &w.Epoch, &w.Run, &r.input, &w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created,
-		&r.updated,
-	}
-}
-
-func (r *workflowRow) fill(w *pleat.Workflow) {
-	w.Public, w.Input = r.public == 1, json.RawMessage(r.input)
-	w.Created, w.Updated = db.FromMicros(r.created), db.FromMicros(r.updated)
+// scanWorkflow reads a workflow from workflowColumns, and further columns.
+func scanWorkflow(scan func(...any) error, w *pleat.Workflow, further ...any) error {
+	err := scan(append([]any{
+		&w.ID, &w.Owner, &w.Creator, &w.CreatorName, &w.Kind, &w.Alias, &w.Type, &w.Name, db.ScanBool(&w.Public),
+		&w.State, &w.Version, &w.Epoch, &w.Run, (*[]byte)(&w.Input), &w.Source.Job, &w.Source.Run, &w.Source.Sequence,
+		db.ScanTime(&w.Created), db.ScanTime(&w.Updated),
+	}, further...)...)
 	w.CreatorName = people.DisplayName(w.CreatedBy(), w.CreatorName)
+	return err
 }
 
 // CreateWorkflow stores a workflow with its subscriptions: a draft, or with the run and task that will execute it. It
@@ -200,15 +191,14 @@ func (s *Store) ExecuteWorkflow(
 
 // LockWorkflow is what [LockJob] is to jobs; it reads the whole workflow.
 func LockWorkflow(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.WorkflowID, w *pleat.Workflow) error {
-	var r workflowRow
 	var role pleat.Role
-	err := t.Row("SELECT "+workflowColumns+", "+people.RoleSQL("w.project_id", "$2", "$3")+`
-		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0 FOR UPDATE`,
-		[]any{id, by.User, by.Project}, append(r.into(w), &role)...)
+	err := scanWorkflow(func(dst ...any) error {
+		return t.Row("SELECT "+workflowColumns+", "+people.RoleSQL("w.project_id", "$2", "$3")+`
+		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0 FOR UPDATE`, []any{id, by.User, by.Project}, dst...)
+	}, w, &role)
 	if err != nil {
 		return db.MapNoRows(err, pleat.ErrWorkflowNotFound)
 	}
-	r.fill(w)
 	return role.Allow(needs, pleat.ErrWorkflowNotFound)
 }
 
@@ -304,14 +294,14 @@ func (s *Store) CancelWorkflow(ctx context.Context, by people.Reach, id pleat.Wo
 // does not check who asks. [pleat.ErrWorkflowNotFound]: it does not exist or was deleted.
 func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
 	var v WorkflowView
-	var r workflowRow
 	var keep int64
-	if err := s.db.ReadRow(ctx, "SELECT "+workflowColumns+", "+people.RetentionSQL("w")+`
-		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0`,
-		[]any{id}, append(r.into(&v.Workflow), &keep)...); err != nil {
+	err := scanWorkflow(func(dst ...any) error {
+		return s.db.ReadRow(ctx, "SELECT "+workflowColumns+", "+people.RetentionSQL("w")+`
+		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0`, []any{id}, dst...)
+	}, &v.Workflow, &keep)
+	if err != nil {
 		return v, db.Unavailable("read workflow", db.MapNoRows(err, pleat.ErrWorkflowNotFound))
 	}
-	r.fill(&v.Workflow)
 	if v.Workflow.Run == "" {
 		return v, nil
 	}
@@ -326,7 +316,6 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	}
 	v.Run = &u
 	v.Expires = people.Expiry(u.FinishedAt, s.people.RetentionOrDefault(keep))
-	var err error
 	if v.Artifacts, err = s.artifacts(ctx, u.ID); err != nil {
 		return v, db.Unavailable("read workflow", err)
 	}
@@ -371,13 +360,10 @@ func (s *Store) Workflows(ctx context.Context, by people.Reach, f WorkflowFilter
 		COALESCE(r.stage, ''), COALESCE(r.done, 0),
 		COALESCE(r.total, 0)`, "workflow w LEFT JOIN run r ON r.id = w.run_id", f.Limit), p.Args...)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (row WorkflowRow, err error) {
-		var r workflowRow
 		var result, failure string
-		if err := scan(append(r.into(&row.Workflow),
-			&result, &failure, &row.Stage, &row.Done, &row.Total)...); err != nil {
+		if err := scanWorkflow(scan, &row.Workflow, &result, &failure, &row.Stage, &row.Done, &row.Total); err != nil {
 			return row, err
 		}
-		r.fill(&row.Workflow)
 		return row, errors.Join(db.DecodeJSON(result, &row.Result), db.DecodeJSON(failure, &row.Failure))
 	})
 	return out, db.Unavailable("list workflows", err)

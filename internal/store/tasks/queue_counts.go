@@ -100,9 +100,7 @@ const (
 func (s *Store) UnqueuedCounts(ctx context.Context, most int) ([]QueueCount, error) {
 	rows, err := s.db.Read(ctx, unqueuedTasks(most))
 	return db.ListOf(rows, err, func(scan func(...any) error) (c QueueCount, err error) {
-		var at int64
-		err = scan(&c.Queue, &c.State, &c.N, &at)
-		c.Oldest = db.FromMicros(at)
+		err = scan(&c.Queue, &c.State, &c.N, db.ScanTime(&c.Oldest))
 		return c, err
 	})
 }

@@ -275,13 +275,13 @@ func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured runs.Sp
 			q, maxDemand)
 		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 			var w queuedTask
-			var memory, raw, oldest int64
-			if err := scan(&memory, &raw, &w.n, &oldest); err != nil {
+			var memory, raw int64
+			if err := scan(&memory, &raw, &w.n, db.ScanTime(&w.oldest)); err != nil {
 				return err
 			}
 			var c *pleat.Class
 			c, w.expected, w.fits = measured.ClassOf(serving, q, memory, time.Duration(raw)*time.Microsecond)
-			w.class, w.oldest = c.Name, db.FromMicros(oldest)
+			w.class = c.Name
 			out = append(out, w)
 			return nil
 		})

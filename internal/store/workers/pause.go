@@ -138,9 +138,7 @@ func readPausedModels(t *db.Tx) ([]ModelPause, error) {
 // scanPauses reads the rows of readPausedModels.
 func scanPauses(rows db.Rows, err error) ([]ModelPause, error) {
 	return db.ListOf(rows, err, func(scan func(...any) error) (p ModelPause, err error) {
-		var since int64
-		err = scan(&p.Model, &p.Reason, &p.By, &p.ByName, &since)
-		p.Since = db.FromMicros(since)
+		err = scan(&p.Model, &p.Reason, &p.By, &p.ByName, db.ScanTime(&p.Since))
 		return p, err
 	})
 }

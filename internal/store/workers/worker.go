@@ -164,13 +164,11 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 		int64(workersLast))
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (w pleat.Worker, err error) {
 		var queues, models, devices string
-		var started, seen, stopped, ends, draining int64
-		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, &started, &seen, &stopped, &w.Class,
-			&w.ClusterJob, &ends, &draining, &w.Token); err != nil {
+		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, db.ScanTime(&w.Started),
+			db.ScanTime(&w.SeenAt), db.ScanTime(&w.Stopped), &w.Class, &w.ClusterJob, db.ScanTime(&w.Ends),
+			db.ScanTime(&w.Draining), &w.Token); err != nil {
 			return w, err
 		}
-		w.Started, w.SeenAt, w.Stopped = db.FromMicros(started), db.FromMicros(seen), db.FromMicros(stopped)
-		w.Ends, w.Draining = db.FromMicros(ends), db.FromMicros(draining)
 		err = errors.Join(db.DecodeJSON(queues, &w.Queues), db.DecodeJSON(devices, &w.Devices))
 		var ok bool
 		if w.Models, ok = decoded[models]; !ok {
@@ -196,11 +194,9 @@ func (s *Store) Working(ctx context.Context, queue string) (Working, error) {
 		int64(workersLast))
 	workers, err := db.ListOf(rows, err, func(scan func(...any) error) (w pleat.Worker, err error) {
 		var queues string
-		var seen, stopped int64
-		if err := scan(&queues, &seen, &stopped); err != nil {
+		if err := scan(&queues, db.ScanTime(&w.SeenAt), db.ScanTime(&w.Stopped)); err != nil {
 			return w, err
 		}
-		w.SeenAt, w.Stopped = db.FromMicros(seen), db.FromMicros(stopped)
 		return w, db.DecodeJSON(queues, &w.Queues)
 	})
 	return s.working(workers, queue), db.Unavailable("count workers", err)
