@@ -133,9 +133,7 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 			n.Request, n.Trace, t.Now, b.Creator)
 		return nil
 	})
-	if errors.Is(err, runs.ErrReplayed) {
-		c.Replayed, err = true, nil
-	}
+	c.Replayed, err = runs.Replayed(err)
 	return c, err
 }
 
@@ -186,21 +184,10 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 	b := &n.Batch
 	err := s.db.Write(ctx, "create batch", func(t *db.Tx) error {
 		c = CreatedBatch{}
-		var may people.Access
-		people.AskAccess(t, n.By, b.Creator, b.Owner, &may)
-		var earlier runs.EarlierCall
 		call := runs.NewKeyedCall(b.Creator, b.Owner, n.Key, n.Digest)
-		runs.AskReplay(t, call, &earlier)
 		var spent people.Charge
-		s.people.AskChargeRows(t, b.Owner, b.Rows, &spent)
-		if err := t.Wait(); err != nil {
+		if err := call.Admit(t, n.By, &c, func() { s.people.AskChargeRows(t, b.Owner, b.Rows, &spent) }); err != nil {
 			return err
-		}
-		if err := may.Err(); err != nil {
-			return err
-		}
-		if n.Key != "" && !earlier.None {
-			return earlier.Replay(call, &c)
 		}
 		usage, err := s.people.RowUsage(t, &spent, b.Rows)
 		if err != nil {
@@ -220,9 +207,7 @@ func (s *Store) openBatch(ctx context.Context, n *NewBatch) (CreatedBatch, error
 		t.Notify(runs.BatchesTopic, runs.OwnerTopic(b.Owner))
 		return nil
 	})
-	if errors.Is(err, runs.ErrReplayed) {
-		c.Replayed, err = true, nil
-	}
+	c.Replayed, err = runs.Replayed(err)
 	return c, err
 }
 
@@ -243,18 +228,18 @@ var batchColumns = `b.id, b.project_id, b.created_by, ` + people.CreatorName(
 
 // batchRow holds the columns of a batch whose types differ from those of pleat.Batch; see runs.jobRow.
 type batchRow struct {
-	public, cancelled, opened, ended int64
-	counts                           string
+	counts string
 }
 
 func (r *batchRow) into(b *pleat.Batch) []any {
-	return []any{&b.ID, &b.Owner, &b.Creator, &b.CreatorName, &b.Name, &b.Kind, &b.Model, &r.public, &r.cancelled,
-		&b.Source, &b.Rows, &b.Jobs, &r.opened, &r.ended, &r.counts}
+	return []any{
+		&b.ID, &b.Owner, &b.Creator, &b.CreatorName, &b.Name, &b.Kind, &b.Model, db.ScanBool(&b.Public),
+		db.ScanBool(&b.Cancelled), &b.Source, &b.Rows, &b.Jobs, db.ScanTime(&b.CreatedAt), db.ScanTime(&b.EndedAt),
+		&r.counts,
+	}
 }
 
 func (r *batchRow) fill(b *pleat.Batch) error {
-	b.Public, b.Cancelled = r.public == 1, r.cancelled == 1
-	b.CreatedAt, b.EndedAt = db.FromMicros(r.opened), db.FromMicros(r.ended)
 	b.CreatorName = people.DisplayName(b.CreatedBy(), b.CreatorName)
 	return db.DecodeJSON(r.counts, &b.Counts)
 }
@@ -278,17 +263,22 @@ func (s *Store) CountRows(ctx context.Context, b *pleat.Batch) (err error) {
 	return db.Unavailable("count rows", err)
 }
 
+// scanBatch reads a batch from batchColumns.
+func scanBatch(scan func(...any) error) (b pleat.Batch, err error) {
+	var r batchRow
+	if err := scan(r.into(&b)...); err != nil {
+		return b, err
+	}
+	return b, r.fill(&b)
+}
+
 // BatchHead is Batch without the states of the rows of a batch that has not ended.
 func (s *Store) BatchHead(ctx context.Context, id pleat.BatchID) (pleat.Batch, error) {
-	var b pleat.Batch
-	var r batchRow
-	err := s.db.ReadRow(ctx, "SELECT "+batchColumns+`
-		FROM batch b WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0`,
-		[]any{id}, r.into(&b)...)
-	if err != nil {
-		return b, db.Unavailable("read batch", db.MapNoRows(err, pleat.ErrBatchNotFound))
-	}
-	return b, db.Unavailable("read batch", r.fill(&b))
+	b, err := scanBatch(func(dst ...any) error {
+		return s.db.ReadRow(ctx, "SELECT "+batchColumns+`
+			FROM batch b WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0`, []any{id}, dst...)
+	})
+	return b, db.Unavailable("read batch", db.MapNoRows(err, pleat.ErrBatchNotFound))
 }
 
 // BatchModel returns the model of the batch of which a job is a row; empty: it is none, or was deleted.
@@ -307,21 +297,15 @@ func (s *Store) reading(ctx context.Context) func(string, ...any) (db.Rows, erro
 // countRows counts the rows of a batch by the states of their jobs, in an index. Rows whose job has not been made are
 // INITIALIZED, or STOPPED once the batch was cancelled.
 func countRows(b *pleat.Batch, read func(string, ...any) (db.Rows, error)) (map[pleat.State]int, error) {
-	counts := map[pleat.State]int{}
-	left := b.Rows
-	rows, err := read(`
+	counts, err := db.MapOf[pleat.State, int](read(`
 		SELECT state, CAST(sum(batch_rows) AS bigint) FROM job
 		WHERE state IN ('INITIALIZED', 'RUNNING', 'COMPLETED', 'FAILED', 'STOPPED') AND batch_id = $1 AND batch_id <> ''
 		GROUP BY state`,
-		b.ID)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var state pleat.State
-		var n int
-		err := scan(&state, &n)
-		counts[state] = n
+		b.ID))
+	left := b.Rows
+	for _, n := range counts {
 		left -= n
-		return err
-	})
+	}
 	if left > 0 {
 		counts[unmadeState(b)] += left
 	}
@@ -349,18 +333,8 @@ func (s *Store) ListBatches(ctx context.Context, by people.Reach, f Filter) ([]p
 	p := people.ProjectPage("b", by, f.Before)
 	p.And("b.deleted_at = 0 AND b.opened_at <> 0")
 	p.CreatedBy("b", by, f.Creator)
-	out := []pleat.Batch{}
 	rows, err := s.db.Read(ctx, p.SQL(batchColumns, "batch b", f.Limit), p.Args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var b pleat.Batch
-		var r batchRow
-		if err := scan(r.into(&b)...); err != nil {
-			return err
-		}
-		err := r.fill(&b)
-		out = append(out, b)
-		return err
-	})
+	out, err := db.ListOf(rows, err, scanBatch)
 	for i := 0; i < len(out) && err == nil; i++ {
 		if b := &out[i]; b.Counts == nil {
 			b.Counts, err = countRows(b, s.reading(ctx))
@@ -377,7 +351,6 @@ func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(custo
 		type inputRow struct {
 			customID, input string
 		}
-		var part []inputRow
 		rows, err := s.db.Read(ctx, `
 			SELECT r.number, r.custom_id, CASE WHEN r.input <> '' THEN r.input ELSE (
 				SELECT f.input FROM batch_row f WHERE f.batch_id = r.batch_id AND f.number = r.same_as) END
@@ -386,11 +359,9 @@ func (s *Store) BatchInputs(ctx context.Context, id pleat.BatchID, fn func(custo
 			ORDER BY r.number
 			LIMIT `+strconv.Itoa(s.inputRows),
 			id, after)
-		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-			var in inputRow
-			err := scan(&after, &in.customID, &in.input)
-			part = append(part, in)
-			return err
+		part, err := db.ListOf(rows, err, func(scan func(...any) error) (in inputRow, err error) {
+			err = scan(&after, &in.customID, &in.input)
+			return in, err
 		})
 		if err != nil {
 			return db.Unavailable("read rows", err)

@@ -65,13 +65,8 @@ type openedBatch struct {
 func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
 	var faults []error
 	for after := pleat.BatchID(""); ; {
-		var ids []pleat.BatchID
-		rows, err := s.db.Read(ctx, batchesToAdvance(s.open), s.db.Micros()-abandonedAfter.Microseconds(), after)
-		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-			err := scan(&after)
-			ids = append(ids, after)
-			return err
-		})
+		ids, err := db.ColumnOf[pleat.BatchID](s.db.Read(ctx, batchesToAdvance(s.open),
+			s.db.Micros()-abandonedAfter.Microseconds(), after))
 		if err != nil {
 			return more, errors.Join(append(faults, db.Unavailable("list open batches", err))...)
 		}
@@ -90,6 +85,7 @@ func (s *Store) AdvanceBatches(ctx context.Context) (more bool, err error) {
 		if len(ids) < s.open {
 			return more, errors.Join(faults...)
 		}
+		after = ids[len(ids)-1]
 	}
 }
 
@@ -115,7 +111,7 @@ func (s *Store) advance(t *db.Tx, id pleat.BatchID) (bool, error) {
 		return false, err
 	}
 	switch {
-	case b.opened == 0:
+	case b.CreatedAt.IsZero():
 		t.Send("UPDATE batch SET deleted_at = $1 WHERE id = $2", t.Now, id) // abandoned
 		return false, nil
 	case b.live == 1 && (b.Cancelled || b.deleted != 0):
@@ -140,7 +136,6 @@ func makeJobs(t *db.Tx, b *openedBatch) error {
 		shared int64 // rows with this job
 		input  string
 	}
-	var list []job
 	rows, err := t.Query(`
 		SELECT r.number, r.input, 1 + (
 			SELECT count(*) FROM batch_row o
@@ -150,11 +145,9 @@ func makeJobs(t *db.Tx, b *openedBatch) error {
 		ORDER BY r.number
 		LIMIT $3`,
 		b.ID, b.next, jobsAtOnce)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var j job
-		err := scan(&j.row, &j.input, &j.shared)
-		list = append(list, j)
-		return err
+	list, err := db.ListOf(rows, err, func(scan func(...any) error) (j job, err error) {
+		err = scan(&j.row, &j.input, &j.shared)
+		return j, err
 	})
 	if err != nil || len(list) == 0 {
 		return err
@@ -242,15 +235,11 @@ func inOrder(state string) string {
 
 // jobRuns reads the jobs that a query selects.
 func jobRuns(t *db.Tx, query string, args ...any) ([]jobRun, error) {
-	var out []jobRun
 	rows, err := t.Query(query, args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var j jobRun
-		err := scan(&j.job, &j.run, &j.row)
-		out = append(out, j)
-		return err
+	return db.ListOf(rows, err, func(scan func(...any) error) (j jobRun, err error) {
+		err = scan(&j.job, &j.run, &j.row)
+		return j, err
 	})
-	return out, err
 }
 
 // retryJobs runs the next failed jobs of a batch again, with the seeds and parameters that they had. It takes them in

@@ -3,6 +3,7 @@ package batches
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"pleat"
@@ -68,13 +69,9 @@ func (r *tablePart) readRows(ctx context.Context, s *Store) error {
 
 // readJobs reads the jobs of the rows that have one.
 func (r *tablePart) readJobs(ctx context.Context, s *Store) error {
-	var ids []any
-	for number := range r.made {
-		ids = append(ids, number)
-	}
 	return s.eachOf(ctx, `
 		SELECT batch_row, id, name, state, run_id FROM job WHERE batch_id = $1 AND batch_id <> '' AND batch_row`,
-		[]any{r.batch}, ids, func(scan func(...any) error) error {
+		[]any{r.batch}, db.Args(slices.Collect(maps.Keys(r.made))), func(scan func(...any) error) error {
 			var number int
 			var row TableRow
 			var run pleat.RunID
@@ -90,12 +87,8 @@ func (r *tablePart) readJobs(ctx context.Context, s *Store) error {
 
 // readRuns reads the results of the jobs' latest runs.
 func (r *tablePart) readRuns(ctx context.Context, s *Store) error {
-	var ids []any
-	for run := range r.runs {
-		ids = append(ids, string(run))
-	}
-	return s.eachOf(ctx, "SELECT id, result, failure FROM run WHERE id", nil, ids,
-		func(scan func(...any) error) error {
+	return s.eachOf(ctx, "SELECT id, result, failure FROM run WHERE id",
+		nil, db.Args(slices.Collect(maps.Keys(r.runs))), func(scan func(...any) error) error {
 			var run pleat.RunID
 			var result, failure string
 			if err := scan(&run, &result, &failure); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -45,12 +44,8 @@ const maxColumns = 200
 // in an index.
 func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, error) {
 	all := pleat.ScoreNames()
-	args := []any{id, maxColumns}
-	for _, name := range all {
-		args = append(args, name)
-	}
-	named := map[string]bool{}
-	rows, err := s.db.Read(ctx, `
+	args := append([]any{id, maxColumns}, db.Args(all)...)
+	named, err := db.ColumnOf[string](s.db.Read(ctx, `
 		WITH RECURSIVE named (name, n) AS (
 			SELECT (SELECT min(name) FROM batch_score WHERE batch_id = $1), 1
 			UNION ALL
@@ -61,18 +56,13 @@ func (s *Store) BatchColumns(ctx context.Context, id pleat.BatchID) ([]string, e
 		UNION
 		SELECT v.column1 FROM (`+db.Values(3, len(all), "text")+`) AS v
 		WHERE EXISTS (SELECT 1 FROM batch_score s WHERE s.batch_id = $1 AND s.name = v.column1)`,
-		args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var name string
-		err := scan(&name)
-		named[name] = true
-		return err
-	})
+		args...))
 	if err != nil {
 		return nil, db.Unavailable("read columns", err)
 	}
-	out := slices.DeleteFunc(all, func(name string) bool { return !named[name] })
-	for _, name := range slices.Sorted(maps.Keys(named)) {
+	out := slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(named, name) })
+	slices.Sort(named)
+	for _, name := range named {
 		if len(out) < maxColumns && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
@@ -241,13 +231,7 @@ func (s *Store) someRows(ctx context.Context, b *pleat.Batch, q *TableQuery, num
 
 // numbers reads the numbers of rows.
 func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int, error) {
-	var out []int
-	rows, err := s.db.Read(ctx, query, args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		out = append(out, 0)
-		return scan(&out[len(out)-1])
-	})
-	return out, err
+	return db.ColumnOf[int](s.db.Read(ctx, query, args...))
 }
 
 // identifiedRows returns those of the rows with the numbers, in the same order, that meet the condition on their
@@ -260,12 +244,8 @@ func (s *Store) identifiedRows(ctx context.Context, b *pleat.Batch, q *TableQuer
 	addCustomID(p, q.CustomID)
 	met := map[int]bool{}
 	for part := range slices.Chunk(numbers, db.MaxStatementRows) {
-		var ids []any
-		for _, number := range part {
-			ids = append(ids, number)
-		}
-		err := s.eachOf(ctx, "SELECT r.number FROM batch_row r WHERE "+p.Where+" AND r.number", p.Args, ids,
-			func(scan func(...any) error) error {
+		err := s.eachOf(ctx, "SELECT r.number FROM batch_row r WHERE "+p.Where+" AND r.number", p.Args,
+			db.Args(part), func(scan func(...any) error) error {
 				var number int
 				err := scan(&number)
 				met[number] = true
@@ -296,14 +276,12 @@ func (s *Store) sharingRows(ctx context.Context, b *pleat.Batch, jobs []int) ([]
 	}
 	sharing := map[int][]int{}
 	for part := range slices.Chunk(jobs, db.MaxStatementRows) {
-		var ids []any
 		for _, number := range part {
-			ids = append(ids, number)
 			sharing[number] = []int{number}
 		}
 		err := s.eachOf(ctx, `
 			SELECT same_as, number FROM batch_row WHERE batch_id = $1 AND same_as <> number AND same_as`,
-			[]any{b.ID}, ids, func(scan func(...any) error) error {
+			[]any{b.ID}, db.Args(part), func(scan func(...any) error) error {
 				var same, number int
 				err := scan(&same, &number)
 				sharing[same] = append(sharing[same], number)

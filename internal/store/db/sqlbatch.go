@@ -19,6 +19,15 @@ func Padded(n int) int {
 	return p
 }
 
+// Args returns values as parameters of a statement.
+func Args[T any](values []T) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}
+
 // Pad repeats the last of some ids up to the next power of two. Inside IN that changes nothing, and the statement is
 // one of a few that stay prepared. There must be at least one id.
 func Pad(ids []any) []any {

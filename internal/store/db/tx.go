@@ -191,14 +191,49 @@ func ForEachRow(rows Rows, err error, fn func(scan func(...any) error) error) er
 	return rows.Err()
 }
 
-// ListOf returns the rows of a query, each as read returns it.
-func ListOf[T any](rows Rows, err error, read func(scan func(...any) error) (T, error)) (out []T, _ error) {
+// ListOf returns the rows of a query, each as read returns it. The list is empty, not nil, without rows.
+func ListOf[T any](rows Rows, err error, read func(scan func(...any) error) (T, error)) ([]T, error) {
+	out := []T{}
 	err = ForEachRow(rows, err, func(scan func(...any) error) error {
 		v, err := read(scan)
 		out = append(out, v)
 		return err
 	})
 	return out, err
+}
+
+// OneOf returns the row of a query that has one at most, as read returns it; sql.ErrNoRows where there is none.
+func OneOf[T any](rows Rows, err error, read func(scan func(...any) error) (T, error)) (one T, _ error) {
+	list, err := ListOf(rows, err, read)
+	switch {
+	case err != nil:
+		return one, err
+	case len(list) == 0:
+		return one, sql.ErrNoRows
+	}
+	return list[0], nil
+}
+
+// MapOf returns the rows of a query that has two columns: the second one by the first.
+func MapOf[K comparable, V any](rows Rows, err error) (map[K]V, error) {
+	out := map[K]V{}
+	err = ForEachRow(rows, err, func(scan func(...any) error) error {
+		var key K
+		var value V
+		err := scan(&key, &value)
+		out[key] = value
+		return err
+	})
+	return out, err
+}
+
+// IDsOf returns the ids that a query selects, as parameters of a further one.
+func IDsOf(rows Rows, err error) ([]any, error) {
+	return ListOf(rows, err, func(scan func(...any) error) (any, error) {
+		var id string
+		err := scan(&id)
+		return id, err
+	})
 }
 
 // ColumnOf returns the rows of a query that has one column.

@@ -105,22 +105,19 @@ func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (S
 		return Setting{}, db.Unavailable("read mail setting", err)
 	}
 	m := r.setting(s.db.Micros())
-	m.Last = []Mail{}
 	rows, err := s.db.Read(ctx, `
 		SELECT id, kind, source_kind, source_id, status, attempts, next_at, reason, created_at
 		FROM mail
 		WHERE account_id = $1
 		ORDER BY created_at DESC, id DESC
 		LIMIT $2`, user, last)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var l Mail
+	m.Last, err = db.ListOf(rows, err, func(scan func(...any) error) (l Mail, err error) {
 		var kind pleat.SourceKind
 		var id string
-		var next, created int64
-		err := scan(&l.ID, &l.Kind, &kind, &id, &l.Status, &l.Attempts, &next, &l.Reason, &created)
-		l.Source, l.NextAt, l.CreatedAt = pleat.SourceOf(kind, id), db.FromMicros(next), db.FromMicros(created)
-		m.Last = append(m.Last, l)
-		return err
+		err = scan(&l.ID, &l.Kind, &kind, &id, &l.Status, &l.Attempts, db.ScanTime(&l.NextAt), &l.Reason,
+			db.ScanTime(&l.CreatedAt))
+		l.Source = pleat.SourceOf(kind, id)
+		return l, err
 	})
 	return m, db.Unavailable("list mails", err)
 }
@@ -287,15 +284,8 @@ var ErrNoConfirmation = pleat.Errorf(pleat.CodeNotFound,
 func (s *Store) ForgetMails(ctx context.Context, before time.Time, n int) (int, error) {
 	deleted := 0
 	err := s.db.Write(ctx, "forget mails", func(t *db.Tx) error {
-		var ids []any
-		rows, err := t.Query("SELECT id FROM mail WHERE created_at < $1 ORDER BY created_at LIMIT $2",
-			db.ToMicros(before), n)
-		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-			var id string
-			err := scan(&id)
-			ids = append(ids, id)
-			return err
-		})
+		ids, err := db.IDsOf(t.Query("SELECT id FROM mail WHERE created_at < $1 ORDER BY created_at LIMIT $2",
+			db.ToMicros(before), n))
 		deleted = len(ids)
 		for len(ids) > 0 {
 			part := db.Pad(ids[:min(len(ids), db.MaxStatementRows)])

@@ -167,12 +167,7 @@ func EndpointDisabled(t *db.Tx, owner pleat.ProjectID, endpoint pleat.EndpointID
 
 // mailAll writes a mail to each user of some rows of mailRecipients who wants it.
 func mailAll(t *db.Tx, found db.Rows, err error, m newMail) error {
-	var to []Recipient
-	err = db.ForEachRow(found, err, func(scan func(...any) error) error {
-		r, err := scanMailRecipient(scan)
-		to = append(to, r)
-		return err
-	})
+	to, err := db.ListOf(found, err, scanMailRecipient)
 	for i := range to {
 		if err == nil && to[i].wants(m.kind) {
 			insertMail(t, to[i].user, m)
@@ -294,7 +289,7 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 	var run pleat.Run
 	var sourceKind pleat.SourceKind
 	var source, url, counts, result, failure string
-	var created, disabled, suspended, own, started, finished, queued, cancelled, rows, ended int64
+	var created, disabled, suspended, own, cancelled, rows, ended int64
 	var batchCreated int64
 	var role pleat.Role
 	err = t.Row(`
@@ -318,7 +313,8 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 			ON p.id = COALESCE(j.project_id, w.project_id, b.project_id, e.project_id) AND p.deleted_at = 0
 		WHERE m.id = $1`, []any{m.ID},
 		&sourceKind, &source, &run.ID, &created, &disabled, &suspended, &m.Owner, &m.Project, &own, &role,
-		&m.Name, &m.Workflow, &run.Model, &run.State, &queued, &started, &finished, &result, &failure,
+		&m.Name, &m.Workflow, &run.Model, &run.State, db.ScanTime(&run.CreatedAt), db.ScanTime(&run.StartedAt),
+		db.ScanTime(&run.FinishedAt), &result, &failure,
 		&cancelled, &rows, &counts, &ended, &batchCreated, &url, &m.Reason,
 		&m.Label, &m.UserName)
 	if err != nil {
@@ -352,8 +348,6 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 		}
 		err = db.DecodeJSON(counts, &m.Batch.Counts)
 	default:
-		run.CreatedAt = db.FromMicros(queued)
-		run.StartedAt, run.FinishedAt = db.FromMicros(started), db.FromMicros(finished)
 		err = errors.Join(db.DecodeJSON(result, &run.Result), db.DecodeJSON(failure, &run.Failure))
 		m.Run = &run
 	}

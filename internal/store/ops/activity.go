@@ -150,18 +150,13 @@ var activityRunningTasks = fmt.Sprintf(`
 	ORDER BY k.id`, ActivityRunning)
 
 func (s *Store) activityRunning(ctx context.Context) ([]RunningTask, error) {
-	var out []RunningTask
 	rows, err := s.db.Read(ctx, activityRunningTasks)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var r RunningTask
-		var began, expected int64
-		err := scan(&r.Task, &r.Kind, &r.Queue, &r.Run, &r.Source.Job, &r.Source.Workflow, &r.Project, &r.Owner,
-			&r.Worker, &r.Class, &r.Model, &r.Attempt, &began, &expected, &r.Stage, &r.Done, &r.Total)
-		r.Began, r.Expected = db.FromMicros(began), time.Duration(expected)*time.Microsecond
-		out = append(out, r)
-		return err
+	return db.ListOf(rows, err, func(scan func(...any) error) (r RunningTask, err error) {
+		err = scan(&r.Task, &r.Kind, &r.Queue, &r.Run, &r.Source.Job, &r.Source.Workflow, &r.Project, &r.Owner,
+			&r.Worker, &r.Class, &r.Model, &r.Attempt, db.ScanTime(&r.Began), db.ScanDuration(&r.Expected), &r.Stage,
+			&r.Done, &r.Total)
+		return r, err
 	})
-	return out, err
 }
 
 // activityEnded counts, since a time, the runs that were created and ended and the deliveries that ended, at most

@@ -13,12 +13,9 @@ import (
 // records it. Its managers may, and operators. CodeConflict: it owns something, or is a user's own.
 func (s *Store) DeleteProject(ctx context.Context, by people.Actor) error {
 	return s.db.Write(ctx, "delete project", func(t *db.Tx) error {
-		p, _, err := people.LockProjectOf(t, by, pleat.Manager)
+		p, err := people.LockSharedProject(t, by, pleat.Manager)
 		if err != nil {
 			return err
-		}
-		if p.Own {
-			return people.ErrOwnProject
 		}
 		// Calls that create work charge this row: those under way end first, and later ones find no project.
 		if _, err := t.Exec("INSERT INTO quota_day (project_id, day, used) VALUES ($1, $2, 0) "+

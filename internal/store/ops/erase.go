@@ -52,15 +52,10 @@ const madeBy = `
 // UserContents lists what a user has made, in every project, and what stands in the user's own. It is for operators,
 // and reads whole tables.
 func (s *Store) UserContents(ctx context.Context, user pleat.UserID) ([]UserContent, error) {
-	out := []UserContent{}
 	rows, err := s.db.Read(ctx, madeBy, user)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var m UserContent
-		var at int64
-		err := scan(&m.Kind, &m.ID, &m.Project, &m.Name, &at)
-		m.CreatedAt = db.FromMicros(at)
-		out = append(out, m)
-		return err
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (m UserContent, err error) {
+		err = scan(&m.Kind, &m.ID, &m.Project, &m.Name, db.ScanTime(&m.CreatedAt))
+		return m, err
 	})
 	return out, db.Unavailable("list what a user has made", err)
 }
@@ -216,14 +211,7 @@ func (s *Store) idsOf(ctx context.Context, from string, project pleat.ProjectID)
 // eraseTests deletes the test deliveries of a project, whose attempts may name its endpoint. Those of runs go with the
 // runs.
 func eraseTests(t *db.Tx, project pleat.ProjectID) error {
-	var ids []any
-	rows, err := t.Query("SELECT id FROM delivery WHERE project_id = $1 AND source_id = ''", project)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var id string
-		err := scan(&id)
-		ids = append(ids, id)
-		return err
-	})
+	ids, err := db.IDsOf(t.Query("SELECT id FROM delivery WHERE project_id = $1 AND source_id = ''", project))
 	if err != nil {
 		return err
 	}

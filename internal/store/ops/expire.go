@@ -76,15 +76,8 @@ func (s *Store) ExpireResults(ctx context.Context) (int, error) {
 			return total, err
 		}
 	}
-	keeps := map[pleat.ProjectID]int64{}
-	rows, err := s.db.Read(ctx, "SELECT id, keep_results FROM project WHERE keep_results > 0 AND deleted_at = 0")
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var id pleat.ProjectID
-		var keep int64
-		err := scan(&id, &keep)
-		keeps[id] = keep
-		return err
-	})
+	keeps, err := db.MapOf[pleat.ProjectID, int64](s.db.Read(ctx,
+		"SELECT id, keep_results FROM project WHERE keep_results > 0 AND deleted_at = 0"))
 	if err != nil {
 		return total, db.Unavailable("expire results", err)
 	}
@@ -134,17 +127,14 @@ func (s *Store) expire(ctx context.Context, project pleat.ProjectID, before int6
 			id    string
 			owner pleat.ProjectID
 		}
-		var list []found
 		query, args := kind.found.byService, []any{before, db.IDAt(before)}
 		if project != "" {
 			query, args = kind.found.byProject, append(args, project)
 		}
 		rows, err := s.db.Read(ctx, query, args...)
-		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-			var f found
-			err := scan(&f.id, &f.owner)
-			list = append(list, f)
-			return err
+		list, err := db.ListOf(rows, err, func(scan func(...any) error) (f found, err error) {
+			err = scan(&f.id, &f.owner)
+			return f, err
 		})
 		if err != nil {
 			return total, db.Unavailable("expire results", err)

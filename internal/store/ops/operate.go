@@ -132,13 +132,11 @@ type SeenUser struct {
 
 // UsersPage lists users, the newest first, from the one before an id on. It is for operators.
 func (s *Store) UsersPage(ctx context.Context, before pleat.UserID, limit int) ([]SeenUser, error) {
-	out := []SeenUser{}
 	rows, err := s.db.Read(ctx, usersPage, cmp.Or(string(before), people.AfterAllIDs), limit)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (SeenUser, error) {
 		var key, login int64
 		u, err := people.ScanUser(func(dst ...any) error { return scan(append(dst, &key, &login)...) })
-		out = append(out, SeenUser{User: u, SeenAt: db.FromMicros(max(key, login))})
-		return err
+		return SeenUser{User: u, SeenAt: db.FromMicros(max(key, login))}, err
 	})
 	return out, db.Unavailable("list users", err)
 }

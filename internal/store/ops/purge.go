@@ -72,16 +72,13 @@ func (s *Store) deleteJob(t *db.Tx, h runs.Head) error {
 
 // deleteFollowUps deletes up to deletedAtOnce workflows that a job's runs have started, and returns how many.
 func (s *Store) deleteFollowUps(t *db.Tx, job pleat.JobID) (int, error) {
-	var list []pleat.Workflow
 	rows, err := t.Query(`
 		SELECT id, project_id, run_id, state FROM workflow
 		WHERE started_by = $1 AND started_by <> '' AND deleted_at = 0
 		LIMIT `+strconv.Itoa(deletedAtOnce), job)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var w pleat.Workflow
-		err := scan(&w.ID, &w.Owner, &w.Run, &w.State)
-		list = append(list, w)
-		return err
+	list, err := db.ListOf(rows, err, func(scan func(...any) error) (w pleat.Workflow, err error) {
+		err = scan(&w.ID, &w.Owner, &w.Run, &w.State)
+		return w, err
 	})
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = s.deleteWorkflow(t, &list[i])

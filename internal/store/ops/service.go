@@ -198,13 +198,10 @@ const blobRefs = `
 // whose keys are greater than after, in the order of the keys, at most limit. A file that several rows share is listed
 // once.
 func (s *Store) BlobRefs(ctx context.Context, after string, limit int) ([]BlobRef, error) {
-	var out []BlobRef
 	rows, err := s.db.Read(ctx, blobRefs, after, limit)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var r BlobRef
-		err := scan(&r.Key, &r.Bytes, &r.SHA256)
-		out = append(out, r)
-		return err
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (r BlobRef, err error) {
+		err = scan(&r.Key, &r.Bytes, &r.SHA256)
+		return r, err
 	})
 	return out, db.Unavailable("read blobs", err)
 }

@@ -58,19 +58,12 @@ func (s *Store) tuneTables(ctx context.Context) error {
 			args = append(args, t.table, "fillfactor", fmt.Sprint(t.fill))
 		}
 	}
-	var steps []string
-	rows, err := s.db.Read(ctx, `
+	steps, err := db.ColumnOf[string](s.db.Read(ctx, `
 		SELECT 'ALTER TABLE ' || v.column1 || ' SET (' || v.column2 || ' = ' || v.column3 || ')'
 		FROM (`+db.Values(1, len(args)/3, "text", "text", "text")+`) AS v
 		JOIN pg_class c ON c.oid = to_regclass(v.column1)
 		WHERE NOT EXISTS (SELECT 1 FROM unnest(c.reloptions) AS o WHERE split_part(o, '=', 1) = v.column2)`,
-		args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var step string
-		err := scan(&step)
-		steps = append(steps, step)
-		return err
-	})
+		args...))
 	for _, step := range steps {
 		if err == nil {
 			err = s.db.Configure(ctx, step)

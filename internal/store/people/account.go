@@ -27,10 +27,9 @@ const UserColumns = "a.id, a.name, a.kind, a.project_id, a.operator, a.disabled_
 func ScanUser(scan func(...any) error) (User, error) {
 	var u User
 	var kind string
-	var operator, disabled, created int64
-	err := scan(&u.ID, &u.Name, &kind, &u.Project, &operator, &disabled, &created)
-	u.Service, u.Operator = kind == "service", operator == 1
-	u.DisabledAt, u.CreatedAt = db.FromMicros(disabled), db.FromMicros(created)
+	err := scan(&u.ID, &u.Name, &kind, &u.Project, db.ScanBool(&u.Operator), db.ScanTime(&u.DisabledAt),
+		db.ScanTime(&u.CreatedAt))
+	u.Service = kind == "service"
 	return u, err
 }
 
@@ -73,7 +72,7 @@ func UserNamed(t *db.Tx, name string) (User, error) {
 }
 
 // errNoUser refuses the name of a user that does not exist.
-func errNoUser(name string) error {
+func errNoUser(name string) *pleat.Error {
 	return pleat.Errorf(pleat.CodeNotFound, "there is no user %q", pleat.Clip(name))
 }
 
@@ -83,33 +82,16 @@ func errUserName(name string) error {
 		At("name")
 }
 
-// scanUsers reads users from the rows of a query for UserColumns.
-func scanUsers(rows db.Rows, err error) ([]User, error) {
-	out := []User{}
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		u, err := ScanUser(scan)
-		out = append(out, u)
-		return err
-	})
-	return out, err
-}
-
 // oneUser reads the user from the rows of a query for UserColumns, and returns notFound if there is no row.
-func oneUser(rows db.Rows, err, notFound error) (User, error) {
-	list, err := scanUsers(rows, err)
-	if err != nil {
-		return User{}, err
-	}
-	if len(list) == 0 {
-		return User{}, notFound
-	}
-	return list[0], nil
+func oneUser(rows db.Rows, err error, notFound *pleat.Error) (User, error) {
+	u, err := db.OneOf(rows, err, ScanUser)
+	return u, db.MapNoRows(err, notFound)
 }
 
 // Users lists all users by name. It is for operators.
 func (s *Store) Users(ctx context.Context) ([]User, error) {
 	rows, err := s.db.Read(ctx, "SELECT "+UserColumns+" FROM account a ORDER BY a.name")
-	out, err := scanUsers(rows, err)
+	out, err := db.ListOf(rows, err, ScanUser)
 	return out, db.Unavailable("list users", err)
 }
 
@@ -134,16 +116,23 @@ func (s *Store) SetOperator(ctx context.Context, by Actor, name string, operator
 		if u.Service {
 			return pleat.Errorf(pleat.CodeConflict, "%s is a service user, which cannot be an operator", u.Name)
 		}
-		_, err = t.Exec("UPDATE account SET operator = $1 WHERE id = $2", db.BoolToInt(operator), u.ID)
-		if err != nil {
-			return err
-		}
-		action := AuditOperatorGranted
-		if !operator {
-			action = AuditOperatorRevoked
-		}
-		return s.RecordAudit(t, by.About(u.ID), action, u.Name, "")
+		return s.changeOperator(t, by.About(u.ID), u.ID, operator, u.Name, "")
 	})
+}
+
+// changeOperator makes a user an operator, or ends that, and records it. It does nothing if it is so already.
+func (s *Store) changeOperator(
+	t *db.Tx, by Actor, user pleat.UserID, operator bool, subject, detail string,
+) error {
+	n, err := t.Exec("UPDATE account SET operator = $1 WHERE id = $2 AND operator <> $1", db.BoolToInt(operator), user)
+	if err != nil || n == 0 {
+		return err
+	}
+	action := AuditOperatorGranted
+	if !operator {
+		action = AuditOperatorRevoked
+	}
+	return s.RecordAudit(t, by, action, subject, detail)
 }
 
 // SetDisabled ends what a user, by id or name, may do, or allows it again, and records it. The keys and sessions of a
@@ -184,13 +173,12 @@ func (s *Store) SetDisabled(ctx context.Context, by Actor, user string, disabled
 // NotifyKeys lets the streams that the valid keys and the logins of a user have opened check them again.
 func NotifyKeys(t *db.Tx, user pleat.UserID) error {
 	t.Notify(loginTopic(user))
-	rows, err := t.Query("SELECT id FROM api_key WHERE account_id = $1 AND revoked_at = 0", user)
-	return db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var key pleat.KeyID
-		err := scan(&key)
+	keys, err := db.ColumnOf[pleat.KeyID](t.Query(
+		"SELECT id FROM api_key WHERE account_id = $1 AND revoked_at = 0", user))
+	for _, key := range keys {
 		t.Notify(KeyTopic(key))
-		return err
-	})
+	}
+	return err
 }
 
 // SetQuota sets the daily quota of jobs of a user's own project; a negative one restores the service's default. It

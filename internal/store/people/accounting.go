@@ -261,13 +261,8 @@ func (s *Store) spent(ctx context.Context, q SpentQuery, where string, arg any) 
 		text += " GROUP BY " + strings.Join(columns[:len(columns)-1], ", ") + " ORDER BY " + strings.Join(group, ", ")
 	}
 	text += fmt.Sprintf(" LIMIT %d", q.Limit)
-	out := []Spent{}
 	rows, err := s.db.Read(ctx, text, db.DayOf(db.ToMicros(q.From)), db.DayOf(db.ToMicros(q.To)), q.User, arg)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		v, err := scanSpent(scan, q.By)
-		out = append(out, v)
-		return err
-	})
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (Spent, error) { return scanSpent(scan, q.By) })
 	return out, db.Unavailable("read usage", err)
 }
 
@@ -282,7 +277,7 @@ func sumsOf(columns ...string) string {
 // scanSpent reads a row of a query by some keys.
 func scanSpent(scan func(...any) error, by []UsageKey) (Spent, error) {
 	var v Spent
-	var day, wall int64
+	var day int64
 	var project, user *string
 	var into []any
 	for _, key := range UsageKeys() {
@@ -298,8 +293,8 @@ func scanSpent(scan func(...any) error, by []UsageKey) (Spent, error) {
 			into = append(into, &v.Model)
 		}
 	}
-	err := scan(append(into, &v.Attempts, &wall, &v.GPU, &v.CPU, &v.NoGPU, &v.NoCPU, &v.Runs, &v.Tokens, &v.Bytes)...)
-	v.Wall = time.Duration(wall) * time.Microsecond
+	err := scan(append(into, &v.Attempts, db.ScanDuration(&v.Wall), &v.GPU, &v.CPU, &v.NoGPU, &v.NoCPU, &v.Runs,
+		&v.Tokens, &v.Bytes)...)
 	if day > 0 {
 		v.Day = db.FromMicros(db.DayBegins(day))
 	}

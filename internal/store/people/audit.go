@@ -192,17 +192,10 @@ const AuditColumns = `l.id, l.account_id, COALESCE(a.name, ''), l.key_id, l.pref
 
 // ScanAudit reads entries from the rows of a query for [AuditColumns].
 func ScanAudit(rows db.Rows, err error) ([]AuditEntry, error) {
-	out := []AuditEntry{}
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var e AuditEntry
-		var at int64
-		if err := scan(&e.ID, &e.Actor.User, &e.UserName, &e.Actor.Key, &e.KeyPrefix, &e.Actor.Address, &e.Action,
-			&e.Subject, &e.Detail, &at, &e.Actor.Project); err != nil {
-			return err
-		}
-		e.At = db.FromMicros(at)
-		out = append(out, e)
-		return nil
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (e AuditEntry, err error) {
+		err = scan(&e.ID, &e.Actor.User, &e.UserName, &e.Actor.Key, &e.KeyPrefix, &e.Actor.Address, &e.Action,
+			&e.Subject, &e.Detail, db.ScanTime(&e.At), &e.Actor.Project)
+		return e, err
 	})
 	return out, db.Unavailable("read the audit log", err)
 }

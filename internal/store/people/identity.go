@@ -129,7 +129,11 @@ func (s *Store) vouch(t *db.Tx, c Claims) (pleat.UserID, error) {
 	if err := setGroups(t, user, c.Groups); err != nil {
 		return "", err
 	}
-	return user, s.setOperator(t, user, &c)
+	if c.Operator == nil {
+		return user, t.Wait()
+	}
+	by := Actor{Reach: Reach{User: user}, Address: c.Issuer}
+	return user, s.changeOperator(t, by, user, *c.Operator, "", "by a group")
 }
 
 // errLoginEnded refuses claims that were made before the issuer ended what it vouches for.
@@ -198,33 +202,14 @@ func setGroups(t *db.Tx, user pleat.UserID, groups []string) error {
 	return NotifyKeys(t, user)
 }
 
-// setOperator makes a user an operator or ends that as the claims say, and records it.
-func (s *Store) setOperator(t *db.Tx, user pleat.UserID, c *Claims) error {
-	if c.Operator == nil {
-		return t.Wait()
-	}
-	n, err := t.Exec("UPDATE account SET operator = $1 WHERE id = $2 AND operator <> $1",
-		db.BoolToInt(*c.Operator), user)
-	if err != nil || n == 0 {
-		return err
-	}
-	action := AuditOperatorGranted
-	if !*c.Operator {
-		action = AuditOperatorRevoked
-	}
-	return s.RecordAudit(t, Actor{Reach: Reach{User: user}, Address: c.Issuer}, action, "", "by a group")
-}
-
 // ClaimsOf returns what an issuer has said of a user last; an empty Issuer: the user came by none.
 func (s *Store) ClaimsOf(ctx context.Context, user pleat.UserID) (Claims, error) {
 	var c Claims
-	var at int64
 	err := s.db.ReadRow(ctx, "SELECT issuer, subject, email, checked_at FROM account_identity WHERE account_id = $1",
-		[]any{user}, &c.Issuer, &c.Subject, &c.Email, &at)
+		[]any{user}, &c.Issuer, &c.Subject, &c.Email, db.ScanTime(&c.At))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Claims{}, nil
 	}
-	c.At = db.FromMicros(at)
 	if err == nil {
 		c.Groups, err = db.ColumnOf[string](s.db.Read(ctx,
 			"SELECT name FROM account_group WHERE account_id = $1 ORDER BY name", user))
@@ -275,32 +260,23 @@ const loginColumns = "l.hash, l.kind, l.account_id, i.issuer, i.subject, l.token
 // scanLogin reads a login from loginColumns.
 func scanLogin(scan func(...any) error) (Login, error) {
 	var l Login
-	var check, ends int64
-	err := scan(&l.Hash, &l.Kind, &l.User, &l.Issuer, &l.Subject, &l.Tokens, &check, &l.Refusals, &ends)
-	l.CheckAt, l.ExpiresAt = db.FromMicros(check), db.FromMicros(ends)
+	err := scan(&l.Hash, &l.Kind, &l.User, &l.Issuer, &l.Subject, &l.Tokens, db.ScanTime(&l.CheckAt), &l.Refusals,
+		db.ScanTime(&l.ExpiresAt))
 	return l, err
 }
 
 // Login reads a login that has not ended. ErrUnauthorized: there is none.
 func (s *Store) Login(ctx context.Context, hash string) (Login, error) {
-	l := Login{}
 	rows, err := s.db.Read(ctx, "SELECT "+loginColumns+`
 		FROM login l JOIN account_identity i ON i.account_id = l.account_id
 		WHERE l.hash = $1 AND l.expires_at > $2`, hash, s.db.Micros())
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) (err error) {
-		l, err = scanLogin(scan)
-		return err
-	})
-	if err == nil && l.Hash == "" {
-		err = pleat.ErrUnauthorized
-	}
-	return l, db.Unavailable("read login", err)
+	l, err := db.OneOf(rows, err, scanLogin)
+	return l, db.Unavailable("read login", db.MapNoRows(err, pleat.ErrUnauthorized))
 }
 
 // GrantsToCheck lists the grants of an issuer that are to be checked now and by which keys count, those first that have
 // waited longest. Nobody else checks them at the moment.
 func (s *Store) GrantsToCheck(ctx context.Context, issuer string, limit int) ([]Login, error) {
-	out := []Login{}
 	rows, err := s.db.Read(ctx, "SELECT "+loginColumns+`
 		FROM login l JOIN account_identity i ON i.account_id = l.account_id
 		WHERE l.kind = 'grant' AND i.issuer = $1 AND l.check_at <= $2 AND l.checking_until <= $2 AND EXISTS (
@@ -309,11 +285,7 @@ func (s *Store) GrantsToCheck(ctx context.Context, issuer string, limit int) ([]
 				AND `+enabledUser+`)
 		ORDER BY l.check_at
 		LIMIT $3`, issuer, s.db.Micros(), limit)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		l, err := scanLogin(scan)
-		out = append(out, l)
-		return err
-	})
+	out, err := db.ListOf(rows, err, scanLogin)
 	return out, db.Unavailable("list grants", err)
 }
 
@@ -436,13 +408,10 @@ func (s *Store) UseAttempt(ctx context.Context, hash string, until time.Time) (b
 func ResealLogins(t *db.Tx,
 	fn func(owner pleat.ProjectID, column, sealed string) (string, bool, error),
 ) (changed int, err error) {
-	all := map[string]Login{}
 	rows, err := t.Query("SELECT hash, account_id, tokens FROM login WHERE tokens <> ''")
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var l Login
-		err := scan(&l.Hash, &l.User, &l.Tokens)
-		all[l.Hash] = l
-		return err
+	all, err := db.ListOf(rows, err, func(scan func(...any) error) (l Login, err error) {
+		err = scan(&l.Hash, &l.User, &l.Tokens)
+		return l, err
 	})
 	if err != nil {
 		return 0, err
@@ -483,16 +452,11 @@ func (s *Store) Groups(ctx context.Context, by Reach) ([]GroupRole, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []GroupRole{}
 	rows, err := s.db.Read(ctx, "SELECT name, role, added_at FROM project_group WHERE project_id = $1 ORDER BY name",
 		by.Project)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var g GroupRole
-		var at int64
-		err := scan(&g.Name, &g.Role, &at)
-		g.AddedAt = db.FromMicros(at)
-		out = append(out, g)
-		return err
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (g GroupRole, err error) {
+		err = scan(&g.Name, &g.Role, db.ScanTime(&g.AddedAt))
+		return g, err
 	})
 	return out, db.Unavailable("list groups", err)
 }
@@ -503,10 +467,7 @@ func (s *Store) Groups(ctx context.Context, by Reach) ([]GroupRole, error) {
 func (s *Store) SetGroup(ctx context.Context, by Actor, name string, role pleat.Role) (GroupRole, error) {
 	var g GroupRole
 	err := s.db.Write(ctx, "set group", func(t *db.Tx) error {
-		p, _, err := LockProjectOf(t, by, pleat.Manager)
-		if err == nil && p.Own {
-			err = ErrOwnProject
-		}
+		p, err := LockSharedProject(t, by, pleat.Manager)
 		if err != nil {
 			return err
 		}

@@ -30,10 +30,7 @@ var errNoInvitation = pleat.Errorf(pleat.CodeNotFound, "The invitation does not 
 // manager of the project or an operator. CodeConflict: the project is a user's own, or has too many open invitations.
 func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string) (Invitation, error) {
 	err := s.db.Write(ctx, "invite", func(t *db.Tx) error {
-		p, _, err := LockProjectOf(t, by, pleat.Manager)
-		if err == nil && p.Own {
-			err = ErrOwnProject
-		}
+		p, err := LockSharedProject(t, by, pleat.Manager)
 		if err != nil {
 			return err
 		}
@@ -64,19 +61,14 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 
 // Invitations lists the open invitations of the project of a reach, newest first; none unless the caller manages it.
 func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error) {
-	out := []Invitation{}
 	rows, err := s.db.Read(ctx, `
 		SELECT id, role, label, created_at, expires_at FROM invitation
 		WHERE `+openInvitation+` AND project_id = $2 AND `+RoleSQL("project_id", "$3", "$2")+` >= 3
 		ORDER BY id DESC`,
 		s.db.Micros(), by.Project, by.User)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var i Invitation
-		var created, expires int64
-		err := scan(&i.ID, &i.Role, &i.Label, &created, &expires)
-		i.CreatedAt, i.ExpiresAt = db.FromMicros(created), db.FromMicros(expires)
-		out = append(out, i)
-		return err
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (i Invitation, err error) {
+		err = scan(&i.ID, &i.Role, &i.Label, db.ScanTime(&i.CreatedAt), db.ScanTime(&i.ExpiresAt))
+		return i, err
 	})
 	return out, db.Unavailable("list invitations", err)
 }

@@ -254,7 +254,6 @@ func ScopesOf(column string) pleat.Scopes {
 // Keys lists the keys of the user of a reach, newest first, with the revoked and expired ones; those of all users if it
 // names none, and those alone that are bound to its project if it names one.
 func (s *Store) Keys(ctx context.Context, by Reach) ([]Key, error) {
-	out := []Key{}
 	rows, err := s.db.Read(ctx, `
 		SELECT k.id, k.account_id, a.name, k.prefix, k.label, k.scopes, k.created_at, k.last_used_at, k.expires_at,
 			k.revoked_at, k.project_id
@@ -263,19 +262,13 @@ func (s *Store) Keys(ctx context.Context, by Reach) ([]Key, error) {
 		WHERE ($1 = '' OR k.account_id = $1) AND ($2 = '' OR k.project_id = $2)
 		ORDER BY k.id DESC`,
 		by.User, by.Project)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var k Key
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (k Key, err error) {
 		var scopes string
-		var created, used, expires, revoked int64
-		if err := scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &scopes, &created, &used, &expires,
-			&revoked, &k.Project); err != nil {
-			return err
-		}
+		err = scan(&k.ID, &k.User, &k.UserName, &k.Prefix, &k.Label, &scopes, db.ScanTime(&k.CreatedAt),
+			db.ScanTime(&k.LastUsedAt), db.ScanTime(&k.ExpiresAt), db.ScanTime(&k.RevokedAt),
+			&k.Project)
 		k.Scopes = ScopesOf(scopes)
-		k.CreatedAt, k.LastUsedAt = db.FromMicros(created), db.FromMicros(used)
-		k.ExpiresAt, k.RevokedAt = db.FromMicros(expires), db.FromMicros(revoked)
-		out = append(out, k)
-		return nil
+		return k, err
 	})
 	return out, db.Unavailable("list keys", err)
 }

@@ -36,7 +36,6 @@ func setMember(t *db.Tx, project pleat.ProjectID, user pleat.UserID, role pleat.
 
 // Members lists the users who have a role in the project of a reach, by name; none for callers without a role in it.
 func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) {
-	out := []ProjectMember{}
 	rows, err := s.db.Read(ctx, `
 		SELECT a.id, a.name, a.kind, m.role, m.added_at
 		FROM project_member m
@@ -44,14 +43,11 @@ func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) 
 		WHERE m.project_id = $1 AND `+RoleSQL("m.project_id", "$2", "$1")+` >= 1
 		ORDER BY a.name`,
 		by.Project, by.User)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var m ProjectMember
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (m ProjectMember, err error) {
 		var kind string
-		var at int64
-		err := scan(&m.User, &m.Name, &kind, &m.Role, &at)
-		m.Service, m.AddedAt = kind == "service", db.FromMicros(at)
-		out = append(out, m)
-		return err
+		err = scan(&m.User, &m.Name, &kind, &m.Role, db.ScanTime(&m.AddedAt))
+		m.Service = kind == "service"
+		return m, err
 	})
 	return out, db.Unavailable("list members", err)
 }
@@ -67,10 +63,7 @@ func (s *Store) SetMember(ctx context.Context, by Actor, user string, role pleat
 		if role == pleat.NoRole && user == string(by.User) {
 			needs = pleat.Viewer
 		}
-		p, _, err := LockProjectOf(t, by, needs)
-		if err == nil && p.Own {
-			err = ErrOwnProject
-		}
+		p, err := LockSharedProject(t, by, needs)
 		if err != nil {
 			return err
 		}
@@ -148,9 +141,14 @@ func CountMembers(t *db.Tx, project pleat.ProjectID, user pleat.UserID) (c Membe
 	return c, err
 }
 
+// scanMembership reads a project from projectColumns, and the role in it from one more.
+func scanMembership(scan func(...any) error) (m Membership, err error) {
+	m.Project, err = scanProject(func(dst ...any) error { return scan(append(dst, &m.Role)...) })
+	return m, err
+}
+
 // Memberships lists the projects in which a user has a role: the user's own first, the others by name.
 func (s *Store) Memberships(ctx context.Context, by Reach) ([]Membership, error) {
-	out := []Membership{}
 	rows, err := s.db.Read(ctx, `
 		SELECT `+projectColumns+`, `+MemberRole("p.id", "$1")+`
 		FROM project p
@@ -160,12 +158,6 @@ func (s *Store) Memberships(ctx context.Context, by Reach) ([]Membership, error)
 			WHERE u.account_id = $1)
 		ORDER BY p.own DESC, p.name`,
 		by.User, by.Project)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var m Membership
-		var err error
-		m.Project, err = scanProject(scan, &m.Role)
-		out = append(out, m)
-		return err
-	})
+	out, err := db.ListOf(rows, err, scanMembership)
 	return out, db.Unavailable("list projects", err)
 }

@@ -34,14 +34,10 @@ type ProjectChange struct {
 // projectColumns are the columns that scanProject reads, of the row p of project.
 const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.budget_gpu, p.budget_cpu, p.created_at"
 
-// scanProject reads a project from projectColumns and further columns.
-func scanProject(scan func(...any) error, further ...any) (Project, error) {
-	var p Project
-	var own, keep, created int64
-	err := scan(append([]any{&p.ID, &p.Name, &own, &p.Quota, &keep, &p.Budget.GPU, &p.Budget.CPU, &created},
-		further...)...)
-	p.Own, p.CreatedAt = own == 1, db.FromMicros(created)
-	p.KeepResults = time.Duration(keep) * time.Microsecond
+// scanProject reads a project from projectColumns.
+func scanProject(scan func(...any) error) (p Project, err error) {
+	err = scan(&p.ID, &p.Name, db.ScanBool(&p.Own), &p.Quota, db.ScanDuration(&p.KeepResults), &p.Budget.GPU,
+		&p.Budget.CPU, db.ScanTime(&p.CreatedAt))
 	return p, err
 }
 
@@ -131,15 +127,8 @@ var ErrOwnProject = pleat.Errorf(pleat.CodeConflict, "the project is a user's ow
 func LockProjectOf(t *db.Tx, by Actor, needs pleat.Role) (p Project, operator bool, err error) {
 	rows, err := t.Query("SELECT "+projectColumns+" FROM project p WHERE p.id = $1 AND p.deleted_at = 0 FOR UPDATE",
 		by.Project)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) (err error) {
-		p, err = scanProject(scan)
-		return err
-	})
-	if err == nil && p.ID == "" {
-		err = pleat.ErrNoProject
-	}
-	if err != nil {
-		return p, false, err
+	if p, err = db.OneOf(rows, err, scanProject); err != nil {
+		return p, false, db.MapNoRows(err, pleat.ErrNoProject)
 	}
 	if operator, err = isOperator(t, by); err != nil || operator {
 		return p, operator, err
@@ -147,34 +136,33 @@ func LockProjectOf(t *db.Tx, by Actor, needs pleat.Role) (p Project, operator bo
 	return p, false, NeedRole(t, by.Reach, needs)
 }
 
+// LockSharedProject is [LockProjectOf] for what only a project of several users can have. [ErrOwnProject]: it is a
+// user's own.
+func LockSharedProject(t *db.Tx, by Actor, needs pleat.Role) (Project, error) {
+	p, _, err := LockProjectOf(t, by, needs)
+	if err == nil && p.Own {
+		err = ErrOwnProject
+	}
+	return p, err
+}
+
 // Project reads the project of a reach with the caller's role. An operator may read every project.
 // [pleat.ErrNoProject]: there is none, or the caller has no role in it.
 func (s *Store) Project(ctx context.Context, by Reach, operator bool) (Membership, error) {
-	var m Membership
-	n := 0
 	rows, err := s.db.Read(ctx, "SELECT "+projectColumns+", "+MemberRole("p.id", "$2")+
 		" FROM project p WHERE p.id = $1 AND p.deleted_at = 0", by.Project, by.User)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) (err error) {
-		n++
-		m.Project, err = scanProject(scan, &m.Role)
-		return err
-	})
-	if err == nil && (n == 0 || m.Role < pleat.Viewer && !operator) {
+	m, err := db.OneOf(rows, err, scanMembership)
+	if err == nil && m.Role < pleat.Viewer && !operator {
 		err = pleat.ErrNoProject
 	}
-	return m, db.Unavailable("read project", err)
+	return m, db.Unavailable("read project", db.MapNoRows(err, pleat.ErrNoProject))
 }
 
 // Projects lists the projects that are not users' own, by name. It is for operators.
 func (s *Store) Projects(ctx context.Context) ([]Project, error) {
-	out := []Project{}
 	rows, err := s.db.Read(ctx,
 		"SELECT "+projectColumns+" FROM project p WHERE p.own = 0 AND p.deleted_at = 0 ORDER BY p.name")
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		p, err := scanProject(scan)
-		out = append(out, p)
-		return err
-	})
+	out, err := db.ListOf(rows, err, scanProject)
 	return out, db.Unavailable("list projects", err)
 }
 

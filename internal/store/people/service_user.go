@@ -17,10 +17,7 @@ func (s *Store) CreateServiceUser(
 	ctx context.Context, by Actor, name string, role pleat.Role, n NewKey,
 ) (u User, k Key, err error) {
 	err = s.db.Write(ctx, "create service user", func(t *db.Tx) error {
-		p, _, err := LockProjectOf(t, by, pleat.Manager)
-		if err == nil && p.Own {
-			err = ErrOwnProject
-		}
+		p, err := LockSharedProject(t, by, pleat.Manager)
 		if err == nil && role == pleat.Manager {
 			err = errServiceManager
 		}

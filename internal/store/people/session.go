@@ -54,21 +54,14 @@ func (s *Store) CreateSession(ctx context.Context, by Actor, hash string, until 
 func (s *Store) ValidCredentials(ctx context.Context, keys, sessions, logins []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	ask := func(query string, hashes []string) error {
-		var ids []any
-		for _, h := range hashes {
-			ids = append(ids, h)
-		}
-		for part := range slices.Chunk(ids, db.MaxStatementRows) {
+		for part := range slices.Chunk(db.Args(hashes), db.MaxStatementRows) {
 			args := append([]any{s.db.Micros()}, db.Pad(part)...)
-			rows, err := s.db.Read(ctx, query+"("+db.Params(2, len(args)-1)+")", args...)
-			err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-				var hash string
-				err := scan(&hash)
-				out[hash] = true
-				return err
-			})
+			valid, err := db.ColumnOf[string](s.db.Read(ctx, query+"("+db.Params(2, len(args)-1)+")", args...))
 			if err != nil {
 				return db.Unavailable("check credentials", err)
+			}
+			for _, hash := range valid {
+				out[hash] = true
 			}
 		}
 		return nil

@@ -108,9 +108,8 @@ func sourceRoleSQL(kind pleat.SourceKind) string {
 // Shares lists the links of a job, batch or workflow that have not ended, newest first. The caller must be a member of
 // the project that owns it. CodeNotFound: it does not exist or is out of reach.
 func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Share, error) {
-	out := []Share{}
 	if err := s.mayShare(ctx, by, source); err != nil {
-		return out, db.Unavailable("list shares", err)
+		return nil, db.Unavailable("list shares", err)
 	}
 	rows, err := s.db.Read(ctx, `
 		SELECT h.id, COALESCE(a.name, ''), h.created_at, h.expires_at
@@ -119,13 +118,10 @@ func (s *Store) Shares(ctx context.Context, by Reach, source pleat.Source) ([]Sh
 		WHERE h.source_id = $1 AND h.expires_at > $2
 		ORDER BY h.id DESC`,
 		source.ID(), s.db.Micros())
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (Share, error) {
 		h := Share{Source: source}
-		var created, expires int64
-		err := scan(&h.ID, &h.CreatedBy, &created, &expires)
-		h.CreatedAt, h.ExpiresAt = db.FromMicros(created), db.FromMicros(expires)
-		out = append(out, h)
-		return err
+		err := scan(&h.ID, &h.CreatedBy, db.ScanTime(&h.CreatedAt), db.ScanTime(&h.ExpiresAt))
+		return h, err
 	})
 	return out, db.Unavailable("list shares", err)
 }
@@ -172,12 +168,12 @@ func raiseEpoch(t *db.Tx, source pleat.Source) {
 func (s *Store) Shared(ctx context.Context, hash string) (Share, error) {
 	var h Share
 	var source SourceRow
-	var created, expires int64
 	err := s.db.ReadRow(ctx, `
 		SELECT h.id, h.source_kind, h.source_id, h.created_at, h.expires_at FROM share h
 		WHERE h.hash = $1 AND h.expires_at > $2`,
-		[]any{hash, s.db.Micros()}, &h.ID, &source.Kind, &source.ID, &created, &expires)
-	h.Source, h.CreatedAt, h.ExpiresAt = source.Value(), db.FromMicros(created), db.FromMicros(expires)
+		[]any{hash, s.db.Micros()}, &h.ID, &source.Kind, &source.ID, db.ScanTime(&h.CreatedAt),
+		db.ScanTime(&h.ExpiresAt))
+	h.Source = source.Value()
 	return h, db.Unavailable("read share", db.MapNoRows(err, pleat.Errorf(pleat.CodeNotFound,
 		"The link does not exist or has expired")))
 }

@@ -13,19 +13,14 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// artifactColumns are the columns that scanArtifacts reads, of the row a of artifact.
+// artifactColumns are the columns that scanArtifact reads, of the row a of artifact.
 const artifactColumns = `a.id, a.run_id, a.sequence_id, a.name, a.kind, a.content_type, a.bytes, a.sha256, a.blob_key,
 	a.created_at`
 
-// scanArtifacts reads artifacts from the rows of a query for artifactColumns. The list is empty, not nil, without rows.
-func scanArtifacts(rows db.Rows, err error) ([]pleat.Artifact, error) {
-	out := []pleat.Artifact{}
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		a, err := scanArtifact(scan)
-		out = append(out, a)
-		return err
-	})
-	return out, err
+// artifacts reads the files of a run.
+func (s *Store) artifacts(ctx context.Context, run pleat.RunID) ([]pleat.Artifact, error) {
+	rows, err := s.db.Read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", run)
+	return db.ListOf(rows, err, scanArtifact)
 }
 
 // scanArtifact reads an artifact from artifactColumns.
@@ -112,11 +107,10 @@ var artifactQuery = artifactOf("job") + "\nUNION ALL" + artifactOf("workflow")
 func (s *Store) Artifact(ctx context.Context, id pleat.ArtifactID) (pleat.Artifact, Head, error) {
 	var a pleat.Artifact
 	var h Head
-	var at, public int64
 	err := s.db.ReadRow(ctx, artifactQuery, []any{id},
-		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key, &at,
-		&h.Source.Job, &h.Source.Workflow, &h.Owner, &public, &h.Version, &h.Epoch, &h.Run, &h.State, &h.Name)
-	a.CreatedAt, h.Public = db.FromMicros(at), public == 1
+		&a.ID, &a.Run, &a.Sequence, &a.Name, &a.Kind, &a.ContentType, &a.Bytes, &a.SHA256, &a.Key,
+		db.ScanTime(&a.CreatedAt), &h.Source.Job, &h.Source.Workflow, &h.Owner, db.ScanBool(&h.Public), &h.Version,
+		&h.Epoch, &h.Run, &h.State, &h.Name)
 	return a, h, db.Unavailable(
 		"read artifact",
 		db.MapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Artifact not found")),

@@ -42,7 +42,6 @@ func (s *Store) CachedResult(
 ) (*CachedResult, error) {
 	var a CachedResult
 	var seqs, result string
-	var finished int64
 	err := s.db.ReadRow(ctx, `
 		SELECT s.id, s.job_id, j.sequences, s.result, s.engine, s.msa, s.finished_at
 		FROM run s
@@ -50,7 +49,7 @@ func (s *Store) CachedResult(
 		WHERE s.input_hash = $1 AND s.input_hash <> '' AND `+fmt.Sprintf(mayShareResults, "$2")+`
 		ORDER BY CASE WHEN j.project_id = $2 THEN 0 ELSE 1 END, s.id DESC
 		LIMIT 1`,
-		[]any{inputHash, owner}, &a.Run, &a.Job, &seqs, &result, &a.Engine, &a.MSA, &finished)
+		[]any{inputHash, owner}, &a.Run, &a.Job, &seqs, &result, &a.Engine, &a.MSA, db.ScanTime(&a.Finished))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -64,9 +63,7 @@ func (s *Store) CachedResult(
 	for _, q := range list {
 		a.Sequences = append(a.Sequences, q.ID)
 	}
-	a.Finished = db.FromMicros(finished)
-	rows, err := s.db.Read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", a.Run)
-	a.Artifacts, err = scanArtifacts(rows, err)
+	a.Artifacts, err = s.artifacts(ctx, a.Run)
 	return &a, db.Unavailable("read cached result", err)
 }
 
@@ -82,7 +79,6 @@ type EarlierRun struct {
 // listed anywhere.
 func (s *Store) EarlierRun(ctx context.Context, by people.Reach, requestHash string) (*EarlierRun, error) {
 	var e EarlierRun
-	var finished int64
 	err := s.db.ReadRow(ctx, `
 		SELECT r.job_id, r.id, r.finished_at
 		FROM run r
@@ -91,11 +87,10 @@ func (s *Store) EarlierRun(ctx context.Context, by people.Reach, requestHash str
 			AND j.deleted_at = 0 AND `+people.MemberRole("$1", "$3")+` > 0
 		ORDER BY r.id DESC
 		LIMIT 1`,
-		[]any{by.Project, requestHash, by.User}, &e.Job, &e.Run, &finished)
+		[]any{by.Project, requestHash, by.User}, &e.Job, &e.Run, db.ScanTime(&e.Finished))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	e.Finished = db.FromMicros(finished)
 	return &e, db.Unavailable("read earlier run", err)
 }
 

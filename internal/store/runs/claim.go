@@ -99,10 +99,7 @@ func (c *runClaim) complete(log *slog.Logger) (out []ClaimedTask) {
 // NeedsFreshWorker reports whether a task waits that a worker with the filter own cannot claim, but that one with the
 // filter fresh can. Both have the same queues.
 func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh tasks.ClaimFilter) (bool, error) {
-	queues := make([]any, len(fresh.Queues))
-	for i, q := range fresh.Queues {
-		queues[i] = q
-	}
+	queues := db.Args(fresh.Queues)
 	if len(queues) == 0 {
 		return false, nil
 	}
@@ -180,10 +177,10 @@ func (c *runClaim) scanFold(scan func(...any) error) error {
 	var u pleat.Run
 	var jr jobRow
 	var rr runRow
-	var fresh int64
+	var fresh bool
 	var trace string
 	var design pleat.WorkflowID
-	if err := scan(append(append(jr.into(&j), rr.into(&u)...), &fresh, &trace, &design)...); err != nil {
+	if err := scan(append(append(jr.into(&j), rr.into(&u)...), db.ScanBool(&fresh), &trace, &design)...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
@@ -203,7 +200,7 @@ func (c *runClaim) scanFold(scan func(...any) error) error {
 		Constraints: j.Constraints,
 		Complex:     j.Complex,
 	}
-	k.Queued, k.Seed, k.Fresh, k.Trace, k.Design = u.CreatedAt, u.Seed, fresh == 1, trace, design
+	k.Queued, k.Seed, k.Fresh, k.Trace, k.Design = u.CreatedAt, u.Seed, fresh, trace, design
 	return nil
 }
 
@@ -218,13 +215,11 @@ func (c *runClaim) loadWorkflows() {
 		func(scan func(...any) error) error {
 			var w pleat.Workflow
 			var u pleat.Run
-			var fr workflowRow
 			var rr runRow
 			var trace string
-			if err := scan(append(append(fr.into(&w), rr.into(&u)...), &trace)...); err != nil {
+			if err := scanWorkflow(scan, &w, append(rr.into(&u), &trace)...); err != nil {
 				return err
 			}
-			fr.fill(&w)
 			if err := rr.fill(&u); err != nil {
 				c.faults[u.ID] = err
 				return nil

@@ -106,11 +106,8 @@ func (s *Store) SaveGraph(
 ) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.db.Write(ctx, "save graph", func(t *db.Tx) error {
-		if err := LockWorkflow(t, by, pleat.Member, id, &w); err != nil {
+		if err := lockDraft(t, by, id, "changed", &w); err != nil {
 			return err
-		}
-		if w.State != pleat.StateDraft {
-			return pleat.ErrNotDraft(w.State, "changed")
 		}
 		if err := people.LockProject(t, w.Owner); err != nil {
 			return err
@@ -149,16 +146,11 @@ func (s *Store) Design(ctx context.Context, id pleat.WorkflowID) (DesignView, er
 
 // RunFiles reads the files that a run has pinned, in the order of their names.
 func (s *Store) RunFiles(ctx context.Context, run pleat.RunID) ([]RunFile, error) {
-	var out []RunFile
 	rows, err := s.db.Read(ctx, `
 		SELECT name, main, blob_key, sha256, bytes FROM run_file WHERE run_id = $1 ORDER BY name`, run)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var f RunFile
-		var isMain int64
-		err := scan(&f.Name, &isMain, &f.Key, &f.SHA256, &f.Bytes)
-		f.Main = isMain == 1
-		out = append(out, f)
-		return err
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (f RunFile, err error) {
+		err = scan(&f.Name, db.ScanBool(&f.Main), &f.Key, &f.SHA256, &f.Bytes)
+		return f, err
 	})
 	return out, db.Unavailable("read files of a run", err)
 }

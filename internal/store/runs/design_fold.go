@@ -44,23 +44,14 @@ func (d *DesignFolds) planned() people.PlannedWork {
 func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
 	err = s.db.Write(ctx, "fold designs", func(t *db.Tx) error {
 		made = nil
-		var may people.Access
-		people.AskAccess(t, d.By, d.Creator, d.Owner, &may)
-		var earlier EarlierCall
 		call := NewKeyedCall(d.Creator, d.Owner, d.Key, d.Digest)
-		AskReplay(t, call, &earlier)
 		spent := make([]people.Charge, len(d.Jobs))
-		for i := range d.Jobs {
-			s.people.AskCharge(t, d.Owner, &spent[i])
-		}
-		if err := t.Wait(); err != nil {
+		if err := call.Admit(t, d.By, &made, func() {
+			for i := range d.Jobs {
+				s.people.AskCharge(t, d.Owner, &spent[i])
+			}
+		}); err != nil {
 			return err
-		}
-		if err := may.Err(); err != nil {
-			return err
-		}
-		if d.Key != "" && !earlier.None {
-			return earlier.Replay(call, &made)
 		}
 		var w pleat.Workflow
 		if err := LockWorkflow(t, people.InProject(d.Owner), pleat.Member, d.Workflow, &w); err != nil {
@@ -88,10 +79,8 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 		KeepAnswer(t, call, made)
 		return nil
 	})
-	if errors.Is(err, ErrReplayed) {
-		return made, true, nil
-	}
-	return made, false, err
+	replayed, err = Replayed(err)
+	return made, replayed, err
 }
 
 // ReplayedFolds reads what [Store.FoldDesigns] has made for the idempotency key; nil: no call of the last day has it.
@@ -152,7 +141,6 @@ func (s *Store) FoldedDesign(ctx context.Context, job pleat.JobID) (DesignFold, 
 
 // designFolds reads the folds that a condition on $1 selects.
 func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]DesignFold, error) {
-	var out []DesignFold
 	rows, err := s.db.Read(ctx, `
 		SELECT f.workflow_id, f.design_id, f.final_rank, f.job_id, r.id, r.model, j.state, COALESCE(r.result, ''),
 			f.binder_rmsd, f.of_run
@@ -162,24 +150,17 @@ func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]Desig
 		WHERE `+where+`
 		ORDER BY f.job_id DESC
 		LIMIT $2`, arg, maxDesignFolds)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var f DesignFold
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (f DesignFold, err error) {
 		var result, of string
 		var rmsd float64
-		if err := scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &rmsd,
-			&of); err != nil {
-			return err
-		}
+		err = scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &rmsd, &of)
 		if of == string(f.Run) && rmsd >= 0 {
 			f.BinderRMSD = &rmsd
 		}
-		if f.State == pleat.StateCompleted {
-			if err := db.DecodeJSON(result, &f.Result); err != nil {
-				return err
-			}
+		if err == nil && f.State == pleat.StateCompleted {
+			err = db.DecodeJSON(result, &f.Result)
 		}
-		out = append(out, f)
-		return nil
+		return f, err
 	})
 	slices.Reverse(out)
 	return out, db.Unavailable("read folds of designs", err)

@@ -86,13 +86,9 @@ func stoppedByOwner() *pleat.Failure {
 // [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) FinishSearch(ctx context.Context, l tasks.Lease, f SearchCompleted) error {
 	return s.db.Write(ctx, "finish search", func(t *db.Tx) error {
-		h, err := tasks.Renew(t, l)
-		if err != nil {
+		h, err := s.renewOrStop(t, l, f.Progress)
+		if err != nil || h.Cancel {
 			return err
-		}
-		addProgress(t, h.Run, f.Progress)
-		if h.Cancel {
-			return s.stopRun(t, l, h.Run)
 		}
 		s.measure(t, l, h.Queue)
 		t.Send(`
@@ -107,11 +103,20 @@ func (s *Store) FinishSearch(ctx context.Context, l tasks.Lease, f SearchComplet
 	})
 }
 
-// stopRun ends a run that its owner has cancelled, and its task.
-func (s *Store) stopRun(t *db.Tx, l tasks.Lease, run pleat.RunID) error {
+// renewOrStop is [tasks.Renew] for the task of a run, whose progress it stores. It ends the task and the run if the
+// owner has cancelled them: the verb has nothing else to do.
+func (s *Store) renewOrStop(t *db.Tx, l tasks.Lease, progress []pleat.Progress) (tasks.HeldTask, error) {
+	h, err := tasks.Renew(t, l)
+	if err != nil {
+		return h, err
+	}
+	addProgress(t, h.Run, progress)
+	if !h.Cancel {
+		return h, nil
+	}
 	why := stoppedByOwner()
 	tasks.End(t, l, pleat.StateStopped, why)
-	return s.end(t, run, runEnd{state: pleat.StateStopped, failure: why})
+	return h, s.end(t, h.Run, runEnd{state: pleat.StateStopped, failure: why})
 }
 
 // runEnd is how a run ends.

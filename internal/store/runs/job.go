@@ -24,21 +24,10 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 	var c Created
 	err := s.db.Write(ctx, "create job", func(t *db.Tx) error {
 		c = Created{}
-		var may people.Access
-		people.AskAccess(t, n.By, n.Job.Creator, n.Job.Owner, &may)
-		var earlier EarlierCall
 		call := NewKeyedCall(n.Job.Creator, n.Job.Owner, n.Key, n.Digest)
-		AskReplay(t, call, &earlier)
 		var spent people.Charge
-		s.people.AskCharge(t, n.Job.Owner, &spent)
-		if err := t.Wait(); err != nil {
+		if err := call.Admit(t, n.By, &c, func() { s.people.AskCharge(t, n.Job.Owner, &spent) }); err != nil {
 			return err
-		}
-		if err := may.Err(); err != nil {
-			return err
-		}
-		if n.Key != "" && !earlier.None {
-			return earlier.Replay(call, &c)
 		}
 		usage, err := s.people.JobUsage(t, &spent)
 		if err != nil {
@@ -52,14 +41,9 @@ func (s *Store) CreateJob(ctx context.Context, n NewJob) (Created, error) {
 		KeepAnswer(t, call, c)
 		return nil
 	})
-	if errors.Is(err, ErrReplayed) {
-		c.Replayed, err = true, nil
-	}
+	c.Replayed, err = Replayed(err)
 	return c, err
 }
-
-// ErrReplayed rolls a call back that repeats an earlier one, so that it costs no quota.
-var ErrReplayed = &pleat.Error{Code: pleat.CodeConflict, Message: "the request was answered before"}
 
 // InsertJob stores the job, its run and its subscriptions, and fills in c.
 func InsertJob(t *db.Tx, n *NewJob, c *Created) {

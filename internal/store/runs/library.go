@@ -50,10 +50,9 @@ const itemColumns = `i.id, i.project_id, i.parent_id, i.name, i.type, i.file_typ
 func scanItem(scan func(...any) error) (LibraryItem, error) {
 	var i LibraryItem
 	var meta string
-	var created, updated int64
 	err := scan(&i.ID, &i.Owner, &i.Parent, &i.Name, &i.Type, &i.FileType, &i.Origin, &i.Workflow, &meta,
-		&created, &updated)
-	i.Metadata, i.Created, i.Updated = json.RawMessage(meta), db.FromMicros(created), db.FromMicros(updated)
+		db.ScanTime(&i.Created), db.ScanTime(&i.Updated))
+	i.Metadata = json.RawMessage(meta)
 	return i, err
 }
 
@@ -228,18 +227,9 @@ func (s *Store) SignedItem(ctx context.Context, id pleat.ItemID) (LibraryItem, e
 
 // item reads an item whose row a query finds.
 func (s *Store) item(ctx context.Context, id pleat.ItemID, rows db.Rows, err error) (LibraryItem, error) {
-	var i LibraryItem
-	n := 0
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) (err error) {
-		n++
-		i, err = scanItem(scan)
-		return err
-	})
-	if err == nil && n == 0 {
-		err = ErrNoItem
-	}
+	i, err := db.OneOf(rows, err, scanItem)
 	if err != nil {
-		return i, db.Unavailable("read library item", err)
+		return i, db.Unavailable("read library item", db.MapNoRows(err, ErrNoItem))
 	}
 	rows, err = s.db.Read(ctx, `
 		SELECT name, content_type, bytes, sha256, blob_key, created_at
@@ -247,15 +237,9 @@ func (s *Store) item(ctx context.Context, id pleat.ItemID, rows db.Rows, err err
 		WHERE item_id = $1
 		ORDER BY created_at, name`,
 		id)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var f LibraryFile
-		var at int64
-		if err := scan(&f.Name, &f.ContentType, &f.Bytes, &f.SHA256, &f.Key, &at); err != nil {
-			return err
-		}
-		f.Created = db.FromMicros(at)
-		i.Files = append(i.Files, f)
-		return nil
+	i.Files, err = db.ListOf(rows, err, func(scan func(...any) error) (f LibraryFile, err error) {
+		err = scan(&f.Name, &f.ContentType, &f.Bytes, &f.SHA256, &f.Key, db.ScanTime(&f.Created))
+		return f, err
 	})
 	if err != nil {
 		return i, db.Unavailable("read library item", err)
@@ -267,7 +251,7 @@ func (s *Store) item(ctx context.Context, id pleat.ItemID, rows db.Rows, err err
 		ORDER BY i.id
 		LIMIT 1000`,
 		id)
-	i.Children, err = scanItems(rows, err)
+	i.Children, err = db.ListOf(rows, err, scanItem)
 	return i, db.Unavailable("read library item", err)
 }
 
@@ -276,7 +260,7 @@ func (s *Store) Items(ctx context.Context, by people.Reach, before string, limit
 	p := people.ProjectPage("i", by, before)
 	p.And("i.deleted_at = 0")
 	rows, err := s.db.Read(ctx, p.SQL(itemColumns, "library_item i", limit), p.Args...)
-	out, err := scanItems(rows, err)
+	out, err := db.ListOf(rows, err, scanItem)
 	return out, db.Unavailable("list library", err)
 }
 
@@ -308,24 +292,5 @@ func (s *Store) DeleteItem(ctx context.Context, by people.Reach, id pleat.ItemID
 // DeleteBlobRows deletes rows by a statement that returns the blob key of each, and returns the keys. The key of a row
 // without a blob is empty.
 func DeleteBlobRows(t *db.Tx, text string, args ...any) ([]string, error) {
-	var keys []string
-	rows, err := t.Query(text, args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var key string
-		err := scan(&key)
-		keys = append(keys, key)
-		return err
-	})
-	return keys, err
-}
-
-// scanItems reads items from the rows of a query for itemColumns.
-func scanItems(rows db.Rows, err error) ([]LibraryItem, error) {
-	out := []LibraryItem{}
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		i, err := scanItem(scan)
-		out = append(out, i)
-		return err
-	})
-	return out, err
+	return db.ColumnOf[string](t.Query(text, args...))
 }

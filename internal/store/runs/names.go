@@ -66,15 +66,8 @@ func (s *Store) indexedJobs(
 	found.Equal("j.state", string(f.State))
 	found.CreatedBy("j", by, f.Creator)
 	found.Contains("j.name", part)
-	var ids []any
-	rows, err := s.db.Read(ctx, "SELECT j.id FROM job j WHERE "+found.Where+" LIMIT "+strconv.Itoa(mostNamed+1),
-		found.Args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var id string
-		err := scan(&id)
-		ids = append(ids, id)
-		return err
-	})
+	ids, err := db.IDsOf(s.db.Read(ctx,
+		"SELECT j.id FROM job j WHERE "+found.Where+" LIMIT "+strconv.Itoa(mostNamed+1), found.Args...))
 	if err != nil || len(ids) > mostNamed {
 		return nil, false, db.Unavailable("list jobs", err)
 	}

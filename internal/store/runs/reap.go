@@ -66,7 +66,7 @@ func (s *Store) Reap(ctx context.Context, expired time.Time) (Reaped, error) {
 
 // wakeTasks queues waiting tasks whose time has come, those that have waited longest first.
 func wakeTasks(t *db.Tx, r *Reaped) error {
-	rows, err := t.Query(`
+	queues, err := db.ColumnOf[string](t.Query(`
 		UPDATE task SET state = 'queued'
 		WHERE id IN (
 			SELECT id FROM task
@@ -75,16 +75,12 @@ func wakeTasks(t *db.Tx, r *Reaped) error {
 			LIMIT 1000
 			FOR UPDATE SKIP LOCKED)
 		RETURNING queue`,
-		t.Now)
-	return db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var queue string
-		r.Woken++
-		if err := scan(&queue); err != nil {
-			return err
-		}
+		t.Now))
+	for _, queue := range queues {
 		tasks.NotifyQueue(t, queue)
-		return nil
-	})
+	}
+	r.Woken += len(queues)
+	return err
 }
 
 // FreeTasks ends the attempts that an earlier process of a worker left behind, as if their leases had expired: the
@@ -116,19 +112,11 @@ func (s *Store) ExpireLeases(t *db.Tx, where string, arg any, r *Reaped) error {
 // SelectHeld locks running tasks that a condition selects, the first Options.HeldTasks by their ids, by a locking
 // clause: one that skips locked rows skips a task whose worker is renewing its lease at this moment.
 func (s *Store) SelectHeld(t *db.Tx, lock, where string, args ...any) ([]HeldLease, error) {
-	var out []HeldLease
 	rows, err := t.Query(heldTasksSQL(where, s.heldTasks)+" "+lock, args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var l HeldLease
-		var cancel int64
-		if err := scan(&l.Task, &l.Attempt, &l.Worker, &l.kind, &l.run, &l.delivery, &cancel); err != nil {
-			return err
-		}
-		l.cancel = cancel == 1
-		out = append(out, l)
-		return nil
+	return db.ListOf(rows, err, func(scan func(...any) error) (l HeldLease, err error) {
+		err = scan(&l.Task, &l.Attempt, &l.Worker, &l.kind, &l.run, &l.delivery, db.ScanBool(&l.cancel))
+		return l, err
 	})
-	return out, err
 }
 
 // heldTasksSQL selects running tasks by a condition, not more than most.

@@ -2,14 +2,17 @@ package runs
 
 import (
 	"encoding/json"
+	"errors"
 
 	"pleat"
 	"pleat/internal/store/db"
+	"pleat/internal/store/people"
 )
 
 // KeyedCall is a call that may have an idempotency key. Each user has keys of their own.
 type KeyedCall struct {
 	Creator pleat.UserID
+	owner   pleat.ProjectID
 	Key     string // empty: none
 	digest  string // of the request, and of the project unless it is the user's own
 }
@@ -19,18 +22,50 @@ func NewKeyedCall(creator pleat.UserID, owner pleat.ProjectID, key, digest strin
 	if owner != creator.OwnProject() {
 		digest += " " + string(owner)
 	}
-	return KeyedCall{creator, key, digest}
+	return KeyedCall{creator, owner, key, digest}
 }
 
 // EarlierCall is the call that has an idempotency key.
 type EarlierCall struct {
-	None           bool // this call has claimed the key
+	none           bool // this call has claimed the key
 	digest, Answer string
 }
 
-// AskReplay claims the idempotency key of a call, if it has one, or reads the call that has the key. A key older than a
+// ErrReplayed rolls a call back that repeats an earlier one, so that it costs no quota.
+var ErrReplayed = &pleat.Error{Code: pleat.CodeConflict, Message: "the request was answered before"}
+
+// Replayed reports whether a call has ended with [ErrReplayed], which its caller does not see.
+func Replayed(err error) (bool, error) {
+	if errors.Is(err, ErrReplayed) {
+		return true, nil
+	}
+	return false, err
+}
+
+// Admit reads whether a credential lets the creator of a call create work in its project, what ask asks, and the
+// earlier call that has the key. It returns the refusal; [ErrReplayed]: there was an earlier call, whose result it has
+// read into result.
+func (c KeyedCall) Admit(t *db.Tx, by people.Credential, result any, ask func()) error {
+	var may people.Access
+	people.AskAccess(t, by, c.Creator, c.owner, &may)
+	var earlier EarlierCall
+	askReplay(t, c, &earlier)
+	ask()
+	if err := t.Wait(); err != nil {
+		return err
+	}
+	if err := may.Err(); err != nil {
+		return err
+	}
+	if c.Key != "" && !earlier.none {
+		return earlier.Replay(c, result)
+	}
+	return nil
+}
+
+// askReplay claims the idempotency key of a call, if it has one, or reads the call that has the key. A key older than a
 // day is free again. The INSERT makes a concurrent call wait until this one has committed.
-func AskReplay(t *db.Tx, c KeyedCall, e *EarlierCall) {
+func askReplay(t *db.Tx, c KeyedCall, e *EarlierCall) {
 	if c.Key == "" {
 		return
 	}
@@ -43,7 +78,7 @@ func AskReplay(t *db.Tx, c KeyedCall, e *EarlierCall) {
 		RETURNING key`,
 		[]any{c.Creator, c.Key, c.digest, t.Now},
 		func(scan func(...any) error) error {
-			e.None = true
+			e.none = true
 			return scan(new(string))
 		})
 	t.Ask("SELECT digest, answer FROM idempotency WHERE account_id = $1 AND key = $2", []any{c.Creator, c.Key},

@@ -69,11 +69,7 @@ func (s *Store) EndSearches(ctx context.Context, worker pleat.WorkerID, keys []s
 func (s *Store) CountAlignments(ctx context.Context, owner pleat.ProjectID, proteins []string) (int, error) {
 	total := 0
 	for list := range slices.Chunk(proteins, db.MaxStatementRows) {
-		ids := make([]any, len(list))
-		for i := range list {
-			ids[i] = list[i]
-		}
-		ids = db.Pad(ids)
+		ids := db.Pad(db.Args(list))
 		args := append([]any{owner}, ids...)
 		var n int
 		err := s.db.ReadRow(ctx, `

@@ -121,16 +121,8 @@ func insertEvents(t *db.Tx, where string, args []any, events, lines int, list []
 // CancelledTasks lists the tasks that a worker holds and whose owner wants them stopped. The worker calls it when
 // [tasks.WorkerTopic] has news, to stop them before its next heartbeat.
 func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pleat.TaskID, error) {
-	var out []pleat.TaskID
-	rows, err := s.db.Read(ctx, "SELECT id FROM task WHERE state = 'running' AND worker_id = $1 AND cancel = 1", worker)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var id pleat.TaskID
-		if err := scan(&id); err != nil {
-			return err
-		}
-		out = append(out, id)
-		return nil
-	})
+	out, err := db.ColumnOf[pleat.TaskID](s.db.Read(ctx,
+		"SELECT id FROM task WHERE state = 'running' AND worker_id = $1 AND cancel = 1", worker))
 	return out, db.Unavailable("read cancels", err)
 }
 
@@ -139,13 +131,8 @@ func (s *Store) CancelledTasks(ctx context.Context, worker pleat.WorkerID) ([]pl
 // it again and again. A task that its owner has cancelled ends STOPPED. [pleat.ErrLost]: the lease is no longer held.
 func (s *Store) Release(ctx context.Context, l tasks.Lease, delay time.Duration, progress []pleat.Progress) error {
 	return s.db.Write(ctx, "release", func(t *db.Tx) error {
-		h, err := tasks.Renew(t, l)
-		if err != nil {
+		if h, err := s.renewOrStop(t, l, progress); err != nil || h.Cancel {
 			return err
-		}
-		addProgress(t, h.Run, progress)
-		if h.Cancel {
-			return s.stopRun(t, l, h.Run)
 		}
 		tasks.Requeue(t, l, tasks.OutcomeReleased, delay)
 		return nil
@@ -191,7 +178,6 @@ func (s *Store) WaitingTask(ctx context.Context, run pleat.RunID) (*WaitingTask,
 			) AS ahead)`
 	}
 	var w WaitingTask
-	var since, until, expected int64
 	err := s.db.ReadRow(ctx, `
 		SELECT t.queue, t.memory, t.expected,
 			COALESCE((SELECT max(a.ended_at) FROM attempt a WHERE a.task_id = t.id), t.created_at),
@@ -201,11 +187,10 @@ func (s *Store) WaitingTask(ctx context.Context, run pleat.RunID) (*WaitingTask,
 		LEFT JOIN paused_queue p ON p.queue = t.queue
 		LEFT JOIN paused_model m ON m.model = p.model
 		WHERE t.run_id = $1 AND t.state IN ('queued', 'waiting')`,
-		[]any{run}, &w.Queue, &w.Memory, &expected, &since, &until, &w.Before, &w.Own,
-		&w.Paused)
+		[]any{run}, &w.Queue, &w.Memory, db.ScanDuration(&w.Expected), db.ScanTime(&w.Since), db.ScanTime(&w.Until),
+		&w.Before, &w.Own, &w.Paused)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	w.Since, w.Until, w.Expected = db.FromMicros(since), db.FromMicros(until), time.Duration(expected)*time.Microsecond
 	return &w, db.Unavailable("read queue", err)
 }

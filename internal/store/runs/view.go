@@ -142,22 +142,20 @@ func (s *Store) scanView(scan func(...any) error, v *View) error {
 // jobRow holds the columns of a job whose types differ from those of pleat.Job. Into returns where to scan jobColumns,
 // fill converts what was scanned.
 type jobRow struct {
-	public, complex, created, updated int64
-	sequences, constraints            string
+	sequences, constraints string
 }
 
 func (r *jobRow) into(j *pleat.Job) []any {
 	return []any{
-		&j.ID, &j.Owner, &j.Creator, &j.CreatorName, &j.Name, &r.public, &j.ChatID, &j.LibraryItem, &r.sequences,
-		&r.constraints, &r.complex, &j.State, &j.Version, &j.Epoch, &j.Run, &r.created, &r.updated,
+		&j.ID, &j.Owner, &j.Creator, &j.CreatorName, &j.Name, db.ScanBool(&j.Public), &j.ChatID, &j.LibraryItem,
+		&r.sequences, &r.constraints, db.ScanBool(&j.Complex), &j.State, &j.Version, &j.Epoch, &j.Run,
+		db.ScanTime(&j.CreatedAt), db.ScanTime(&j.UpdatedAt),
 	}
 }
 
 // fill completes the job from what into's pointers have received.
 func (r *jobRow) fill(j *pleat.Job) error {
-	j.Public, j.Complex = r.public == 1, r.complex == 1
 	j.CreatorName = people.DisplayName(j.CreatedBy(), j.CreatorName)
-	j.CreatedAt, j.UpdatedAt = db.FromMicros(r.created), db.FromMicros(r.updated)
 	if err := db.DecodeJSON(r.sequences, &j.Sequences); err != nil {
 		return err
 	}
@@ -169,46 +167,36 @@ func (r *jobRow) fill(j *pleat.Job) error {
 
 // runRow is what jobRow is to a job, for a run and runColumns.
 type runRow struct {
-	params, result, failure    string
-	created, started, finished int64
+	params, result, failure string
 }
 
 func (r *runRow) into(u *pleat.Run) []any {
 	return []any{
 		&u.ID, &u.Job, &u.Number, &u.State, &u.MSA, &u.Model, &u.WeightSet, &u.Method, &u.Engine, &u.Seed, &r.params,
-		&r.result, &r.failure, &r.created, &r.started, &r.finished, &u.Stage, &u.Done, &u.Total,
+		&r.result, &r.failure, db.ScanTime(&u.CreatedAt), db.ScanTime(&u.StartedAt), db.ScanTime(&u.FinishedAt),
+		&u.Stage, &u.Done, &u.Total,
 	}
 }
 
 func (r *runRow) fill(u *pleat.Run) error {
-	u.CreatedAt = db.FromMicros(r.created)
-	u.StartedAt, u.FinishedAt = db.FromMicros(r.started), db.FromMicros(r.finished)
-	if err := db.DecodeJSON(r.params, &u.Params); err != nil {
-		return err
-	}
-	if err := db.DecodeJSON(r.result, &u.Result); err != nil {
-		return err
-	}
-	return db.DecodeJSON(r.failure, &u.Failure)
+	return errors.Join(db.DecodeJSON(r.params, &u.Params), db.DecodeJSON(r.result, &u.Result),
+		db.DecodeJSON(r.failure, &u.Failure))
 }
 
 // Runs lists a job's runs, newest first, at most 200. It is empty for a job that does not exist.
 func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) {
-	out := []pleat.Run{}
 	ctx, err := s.db.WithoutCancel(ctx)
 	if err != nil {
-		return out, db.Unavailable("list runs", err)
+		return nil, db.Unavailable("list runs", err)
 	}
 	rows, err := s.db.Read(ctx,
 		"SELECT "+runColumns+" FROM run r WHERE r.job_id = $1 ORDER BY r.number DESC LIMIT 200", job)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var u pleat.Run
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (u pleat.Run, err error) {
 		var rr runRow
 		if err := scan(rr.into(&u)...); err != nil {
-			return err
+			return u, err
 		}
-		out = append(out, u)
-		return rr.fill(&out[len(out)-1])
+		return u, rr.fill(&u)
 	})
 	return out, db.Unavailable("list runs", err)
 }
@@ -254,33 +242,28 @@ func (f *Filter) page(in people.Reach) *people.Page {
 
 // listJobs reads a page of the jobs j that SQL selects.
 func (s *Store) listJobs(ctx context.Context, p *people.Page, jobs string, limit int) ([]JobRow, error) {
-	out := []JobRow{}
 	columns := jobRowColumns(p.Param(p.Reach.User))
 	rows, err := s.db.Read(ctx, p.SQL(columns, jobs+" AS j JOIN run r ON r.id = j.run_id", limit), p.Args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (JobRow, error) {
 		r := JobRow{Owner: p.Reach.Project}
 		err := scanJobRow(scan, &r)
-		out = append(out, r)
-		return err
+		return r, err
 	})
 	return out, db.Unavailable("list jobs", err)
 }
 
 // scanJobRow reads jobRowColumns of a job of r.Owner.
 func scanJobRow(scan func(...any) error, r *JobRow) error {
-	var public, created, updated, started, finished int64
 	var result, failure string
-	if err := scan(&r.ID, &r.Creator, &r.CreatorName, &r.Run, &r.Name, &public, &r.Model, &r.State, &r.Stage,
-		&r.Done, &r.Total, &result, &failure, &created, &updated, &started, &finished); err != nil {
+	if err := scan(&r.ID, &r.Creator, &r.CreatorName, &r.Run, &r.Name, db.ScanBool(&r.Public), &r.Model, &r.State,
+		&r.Stage, &r.Done, &r.Total, &result, &failure, db.ScanTime(&r.CreatedAt), db.ScanTime(&r.UpdatedAt),
+		db.ScanTime(&r.Started), db.ScanTime(&r.Finished)); err != nil {
 		return err
 	}
 	if r.Creator == "" {
 		r.Creator = pleat.UserID(r.Owner)
 	}
 	r.CreatorName = people.DisplayName(r.Creator, r.CreatorName)
-	r.Public = public == 1
-	r.CreatedAt, r.UpdatedAt = db.FromMicros(created), db.FromMicros(updated)
-	r.Started, r.Finished = db.FromMicros(started), db.FromMicros(finished)
 	var res *pleat.Result
 	if err := db.DecodeJSON(result, &res); err != nil {
 		return err
@@ -294,22 +277,17 @@ func scanJobRow(scan func(...any) error, r *JobRow) error {
 // Progress reads a run's progress after a sequence number, oldest first, at most limit events. Numbers begin at 1 and
 // have gaps where log lines were dropped. The event stream reads on from the last number that its client has seen.
 func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limit int) ([]pleat.Progress, error) {
-	out := []pleat.Progress{}
 	rows, err := s.db.Read(ctx, "SELECT seq, body FROM run_event WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
 		run, after, limit)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (p pleat.Progress, err error) {
 		var seq int64
 		var body string
 		if err := scan(&seq, &body); err != nil {
-			return err
+			return p, err
 		}
-		var p pleat.Progress
-		if err := db.DecodeJSON(body, &p); err != nil {
-			return err
-		}
+		err = db.DecodeJSON(body, &p)
 		p.Seq = seq
-		out = append(out, p)
-		return nil
+		return p, err
 	})
 	return out, db.Unavailable("read progress", err)
 }
@@ -318,7 +296,6 @@ func (s *Store) Progress(ctx context.Context, run pleat.RunID, after int64, limi
 // first. A reader continues from a little before the last moment that it saw, since commits become visible out of
 // order, and drops what it has seen.
 func (s *Store) Changes(ctx context.Context, by people.Reach, since int64, limit int) ([]Change, error) {
-	out := []Change{}
 	rows, err := s.db.Read(ctx, `
 		SELECT r.changed_at, r.kind, COALESCE(r.job_id, ''), COALESCE(r.workflow_id, ''), r.id,
 			COALESCE(j.version, w.version), COALESCE(j.name, w.name), r.state, r.stage, r.done, r.total, r.event_seq
@@ -330,14 +307,10 @@ func (s *Store) Changes(ctx context.Context, by people.Reach, since int64, limit
 		ORDER BY r.changed_at
 		LIMIT $3`,
 		by.Project, since, limit, by.User)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var c Change
-		if err := scan(&c.At, &c.Kind, &c.Source.Job, &c.Source.Workflow, &c.Run, &c.Version, &c.Name, &c.State,
-			&c.Stage, &c.Done, &c.Total, &c.Seq); err != nil {
-			return err
-		}
-		out = append(out, c)
-		return nil
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (c Change, err error) {
+		err = scan(&c.At, &c.Kind, &c.Source.Job, &c.Source.Workflow, &c.Run, &c.Version, &c.Name, &c.State, &c.Stage,
+			&c.Done, &c.Total, &c.Seq)
+		return c, err
 	})
 	return out, db.Unavailable("read changes", err)
 }
@@ -379,7 +352,7 @@ func (s *Store) RunViews(ctx context.Context, runs []pleat.RunID) (map[pleat.Run
 		}
 		rows, err = snapshot.Query(ctx,
 			"SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id"+in+" ORDER BY a.id", db.Pad(part)...)
-		arts, err := scanArtifacts(rows, err)
+		arts, err := db.ListOf(rows, err, scanArtifact)
 		if err != nil {
 			return nil, db.Unavailable("read runs", err)
 		}

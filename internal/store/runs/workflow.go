@@ -50,31 +50,22 @@ type WorkflowRow struct {
 	Failure  *pleat.Failure // nil unless the run failed or was stopped
 }
 
-// workflowColumns are the columns that workflowRow scans, of the row w of workflow.
+// workflowColumns are the columns that scanWorkflow reads, of the row w of workflow.
 var workflowColumns = `w.id, w.project_id, w.created_by, ` + people.CreatorName(
 	"w",
 ) + `, w.kind, w.alias, w.workflow_name,
 	w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence,
 	w.created_at, w.updated_at`
 
-// workflowRow holds the columns of a workflow whose types differ from those of pleat.Workflow; see jobRow.
-type workflowRow struct {
-	public, created, updated int64
-	input                    string
-}
-
-func (r *workflowRow) into(w *pleat.Workflow) []any {
-	return []any{
-		&w.ID, &w.Owner, &w.Creator, &w.CreatorName, &w.Kind, &w.Alias, &w.Type, &w.Name, &r.public, &w.State,
-		&w.Version, &w.Epoch, &w.Run, &r.input, &w.Source.Job, &w.Source.Run, &w.Source.Sequence, &r.created,
-		&r.updated,
-	}
-}
-
-func (r *workflowRow) fill(w *pleat.Workflow) {
-	w.Public, w.Input = r.public == 1, json.RawMessage(r.input)
-	w.Created, w.Updated = db.FromMicros(r.created), db.FromMicros(r.updated)
+// scanWorkflow reads a workflow from workflowColumns, and further columns.
+func scanWorkflow(scan func(...any) error, w *pleat.Workflow, further ...any) error {
+	err := scan(append([]any{
+		&w.ID, &w.Owner, &w.Creator, &w.CreatorName, &w.Kind, &w.Alias, &w.Type, &w.Name, db.ScanBool(&w.Public),
+		&w.State, &w.Version, &w.Epoch, &w.Run, (*[]byte)(&w.Input), &w.Source.Job, &w.Source.Run, &w.Source.Sequence,
+		db.ScanTime(&w.Created), db.ScanTime(&w.Updated),
+	}, further...)...)
 	w.CreatorName = people.DisplayName(w.CreatedBy(), w.CreatorName)
+	return err
 }
 
 // CreateWorkflow stores a workflow with its subscriptions: a draft, or with the run and task that will execute it. It
@@ -94,11 +85,11 @@ func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.
 		call := NewKeyedCall(n.Workflow.Creator, n.Workflow.Owner, n.Key, n.Digest)
 		if n.Key != "" {
 			var earlier EarlierCall
-			AskReplay(t, call, &earlier)
+			askReplay(t, call, &earlier)
 			if err := t.Wait(); err != nil {
 				return err
 			}
-			if !earlier.None {
+			if !earlier.none {
 				return earlier.Replay(call, &w.ID)
 			}
 		}
@@ -122,10 +113,8 @@ func (s *Store) CreateWorkflowOnce(ctx context.Context, n NewWorkflow) (w pleat.
 		}
 		return s.insertDesign(t, &w, n.Design)
 	})
-	if errors.Is(err, ErrReplayed) {
-		return w, true, nil
-	}
-	return w, false, err
+	replayed, err = Replayed(err)
+	return w, replayed, err
 }
 
 // countWorkflow counts a new workflow against the limits of its owner, or refuses it: a draft against those of drafts,
@@ -174,11 +163,8 @@ func (s *Store) ExecuteWorkflow(
 	var w pleat.Workflow
 	owner, id := draft.Owner, draft.ID
 	err := s.db.Write(ctx, "execute workflow", func(t *db.Tx) error {
-		if err := LockWorkflow(t, by, pleat.Member, id, &w); err != nil {
+		if err := lockDraft(t, by, id, "executed", &w); err != nil {
 			return err
-		}
-		if w.State != pleat.StateDraft {
-			return pleat.ErrNotDraft(w.State, "executed")
 		}
 		if !bytes.Equal(w.Input, draft.Input) {
 			return pleat.Errorf(pleat.CodeConflict, "the draft was changed at the same moment; execute it again")
@@ -205,16 +191,25 @@ func (s *Store) ExecuteWorkflow(
 
 // LockWorkflow is what [LockJob] is to jobs; it reads the whole workflow.
 func LockWorkflow(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.WorkflowID, w *pleat.Workflow) error {
-	var r workflowRow
 	var role pleat.Role
-	err := t.Row("SELECT "+workflowColumns+", "+people.RoleSQL("w.project_id", "$2", "$3")+`
-		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0 FOR UPDATE`,
-		[]any{id, by.User, by.Project}, append(r.into(w), &role)...)
+	err := scanWorkflow(func(dst ...any) error {
+		return t.Row("SELECT "+workflowColumns+", "+people.RoleSQL("w.project_id", "$2", "$3")+`
+		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0 FOR UPDATE`, []any{id, by.User, by.Project}, dst...)
+	}, w, &role)
 	if err != nil {
 		return db.MapNoRows(err, pleat.ErrWorkflowNotFound)
 	}
-	r.fill(w)
 	return role.Allow(needs, pleat.ErrWorkflowNotFound)
+}
+
+// lockDraft is [LockWorkflow] for a member who changes or executes a draft. [pleat.ErrNotDraft]: it has left DRAFT and
+// can no longer be, say, executed.
+func lockDraft(t *db.Tx, by people.Reach, id pleat.WorkflowID, executed string, w *pleat.Workflow) error {
+	err := LockWorkflow(t, by, pleat.Member, id, w)
+	if err == nil && w.State != pleat.StateDraft {
+		err = pleat.ErrNotDraft(w.State, executed)
+	}
+	return err
 }
 
 // EditDraft replaces the input of a draft by what edit makes of it. Edit runs in the transaction, possibly more than
@@ -226,11 +221,8 @@ func (s *Store) EditDraft(
 ) (pleat.Workflow, error) {
 	var w pleat.Workflow
 	err := s.db.Write(ctx, "edit draft", func(t *db.Tx) error {
-		if err := LockWorkflow(t, by, pleat.Member, id, &w); err != nil {
+		if err := lockDraft(t, by, id, "changed", &w); err != nil {
 			return err
-		}
-		if w.State != pleat.StateDraft {
-			return pleat.ErrNotDraft(w.State, "changed")
 		}
 		before := len(w.Input)
 		var err error
@@ -302,14 +294,14 @@ func (s *Store) CancelWorkflow(ctx context.Context, by people.Reach, id pleat.Wo
 // does not check who asks. [pleat.ErrWorkflowNotFound]: it does not exist or was deleted.
 func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (WorkflowView, error) {
 	var v WorkflowView
-	var r workflowRow
 	var keep int64
-	if err := s.db.ReadRow(ctx, "SELECT "+workflowColumns+", "+people.RetentionSQL("w")+`
-		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0`,
-		[]any{id}, append(r.into(&v.Workflow), &keep)...); err != nil {
+	err := scanWorkflow(func(dst ...any) error {
+		return s.db.ReadRow(ctx, "SELECT "+workflowColumns+", "+people.RetentionSQL("w")+`
+		FROM workflow w WHERE w.id = $1 AND w.deleted_at = 0`, []any{id}, dst...)
+	}, &v.Workflow, &keep)
+	if err != nil {
 		return v, db.Unavailable("read workflow", db.MapNoRows(err, pleat.ErrWorkflowNotFound))
 	}
-	r.fill(&v.Workflow)
 	if v.Workflow.Run == "" {
 		return v, nil
 	}
@@ -324,19 +316,16 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	}
 	v.Run = &u
 	v.Expires = people.Expiry(u.FinishedAt, s.people.RetentionOrDefault(keep))
-	rows, err := s.db.Read(ctx, "SELECT "+artifactColumns+" FROM artifact a WHERE a.run_id = $1 ORDER BY a.id", u.ID)
-	if v.Artifacts, err = scanArtifacts(rows, err); err != nil {
+	if v.Artifacts, err = s.artifacts(ctx, u.ID); err != nil {
 		return v, db.Unavailable("read workflow", err)
 	}
-	rows, err = s.db.Read(ctx, `
+	rows, err := s.db.Read(ctx, `
 		SELECT i.id, f.name FROM library_item i JOIN library_file f ON f.item_id = i.id
 		WHERE i.workflow_id = $1 AND i.deleted_at = 0
 		ORDER BY i.id, f.created_at, f.name`, id)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var item WorkflowItem
-		err := scan(&item.ID, &item.File)
-		v.Items = append(v.Items, item)
-		return err
+	v.Items, err = db.ListOf(rows, err, func(scan func(...any) error) (item WorkflowItem, err error) {
+		err = scan(&item.ID, &item.File)
+		return item, err
 	})
 	return v, db.Unavailable("read workflow", err)
 }
@@ -366,28 +355,16 @@ func (f *WorkflowFilter) page(in people.Reach) *people.Page {
 // Workflows reads a page of a project's workflows, newest first.
 func (s *Store) Workflows(ctx context.Context, by people.Reach, f WorkflowFilter) ([]WorkflowRow, error) {
 	p := f.page(by)
-	out := []WorkflowRow{}
 	rows, err := s.db.Read(ctx, p.SQL(workflowColumns+`,
 		CASE WHEN w.kind = 'compare' THEN '' ELSE COALESCE(r.result, '') END, COALESCE(r.failure, ''),
 		COALESCE(r.stage, ''), COALESCE(r.done, 0),
 		COALESCE(r.total, 0)`, "workflow w LEFT JOIN run r ON r.id = w.run_id", f.Limit), p.Args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var row WorkflowRow
-		var r workflowRow
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (row WorkflowRow, err error) {
 		var result, failure string
-		if err := scan(append(r.into(&row.Workflow),
-			&result, &failure, &row.Stage, &row.Done, &row.Total)...); err != nil {
-			return err
+		if err := scanWorkflow(scan, &row.Workflow, &result, &failure, &row.Stage, &row.Done, &row.Total); err != nil {
+			return row, err
 		}
-		r.fill(&row.Workflow)
-		if err := db.DecodeJSON(result, &row.Result); err != nil {
-			return err
-		}
-		if err := db.DecodeJSON(failure, &row.Failure); err != nil {
-			return err
-		}
-		out = append(out, row)
-		return nil
+		return row, errors.Join(db.DecodeJSON(result, &row.Result), db.DecodeJSON(failure, &row.Failure))
 	})
 	return out, db.Unavailable("list workflows", err)
 }

@@ -66,11 +66,7 @@ func firstWaiter(
 	k *pleat.Task, slots Slots, row func(q string, args []any, dst ...any) error,
 ) (*waiter, error) {
 	var first *waiter
-	var in []any
-	for _, q := range slots.Queues {
-		in = append(in, q)
-	}
-	in = db.Pad(in)
+	in := db.Pad(db.Args(slots.Queues))
 	for _, q := range slots.Queues {
 		w := waiter{queue: q}
 		err := row(firstWaiterSQL(slots), append([]any{k.Tenant, q, slots.Memory}, in...), &w.id, &w.since, &w.running)
@@ -105,13 +101,8 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 	err := s.db.Write(ctx, "yield", func(t *db.Tx) error {
 		queue = ""
 		l := tasks.LeaseOf(k)
-		h, err := tasks.Renew(t, l)
-		if err != nil {
+		if h, err := s.renewOrStop(t, l, progress); err != nil || h.Cancel {
 			return err
-		}
-		addProgress(t, h.Run, progress)
-		if h.Cancel {
-			return s.stopRun(t, l, h.Run)
 		}
 		first, err := firstWaiter(k, slots, t.Row)
 		if err != nil {

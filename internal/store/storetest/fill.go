@@ -87,13 +87,20 @@ func openRaw(address string) (*rawDB, error) {
 	return &rawDB{db, true}, err
 }
 
-// Exec runs a statement in the database at an address, behind the back of its stores.
-func Exec(t testing.TB, address, text string) {
+// rawAt is openRaw for a test, which fails if it cannot.
+func rawAt(t testing.TB, address string) *rawDB {
 	t.Helper()
 	db, err := openRaw(address)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return db
+}
+
+// Exec runs a statement in the database at an address, behind the back of its stores.
+func Exec(t testing.TB, address, text string) {
+	t.Helper()
+	db := rawAt(t, address)
 	defer db.Close()
 	if _, err := db.Exec(text); err != nil {
 		t.Fatal(err)

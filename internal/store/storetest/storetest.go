@@ -457,16 +457,6 @@ func Pooled(t testing.TB, address string) string {
 	return pooled
 }
 
-// rawOf opens the database of a store behind its back. OpenAt must have opened the store.
-func rawOf(t testing.TB, s *store.Store) *rawDB {
-	t.Helper()
-	db, err := openRaw(Address(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return db
-}
-
 // Address is that of the database of a store that OpenAt opened.
 func Address(t testing.TB, s *store.Store) string {
 	t.Helper()
@@ -481,7 +471,7 @@ func Address(t testing.TB, s *store.Store) string {
 // schema, but for VersionTable. OpenAt must have opened the store.
 func Tables(t testing.TB, s *store.Store) map[string][]string {
 	t.Helper()
-	database := rawOf(t, s)
+	database := rawAt(t, Address(t, s))
 	defer database.Close()
 	schema := "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
 	if database.sqlite {
@@ -537,18 +527,13 @@ func texts(t testing.TB, db *rawDB, query string) [][]string {
 // opened the store.
 func Query(t testing.TB, s *store.Store, query string) [][]string {
 	t.Helper()
-	db := rawOf(t, s)
-	defer db.Close()
-	return texts(t, db, query)
+	return QueryAt(t, Address(t, s), query)
 }
 
 // QueryAt is Query for the database at an address, which no store need have opened.
 func QueryAt(t testing.TB, address, query string) [][]string {
 	t.Helper()
-	db, err := openRaw(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := rawAt(t, address)
 	defer db.Close()
 	return texts(t, db, query)
 }
@@ -556,7 +541,7 @@ func QueryAt(t testing.TB, address, query string) [][]string {
 // Count returns how many rows a table of a store has, with those that no verb shows. OpenAt must have opened the store.
 func Count(t testing.TB, s *store.Store, table string) int {
 	t.Helper()
-	db := rawOf(t, s)
+	db := rawAt(t, Address(t, s))
 	defer db.Close()
 	var n int
 	if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {

@@ -136,11 +136,9 @@ func (c *Claim) ForEach(workers []pleat.WorkerID, first int, queue string, filte
 // scan reads a task that the claim has leased.
 func (c *Claim) scan(scan func(...any) error) error {
 	k := leasedTask{Claimed: db.FromMicros(c.Now)}
-	var r Row
-	if err := scan(r.Into(&k.Task)...); err != nil {
+	if err := scan(ClaimedInto(&k.Task)...); err != nil {
 		return err
 	}
-	r.Fill(&k.Task)
 	c.Tasks = append(c.Tasks, k)
 	return nil
 }
@@ -170,28 +168,20 @@ func (c *Claim) RecordAttempts() {
 		c.ID, c.Now)
 }
 
-// ClaimedColumns are the columns of a claimed task that [Row] scans.
+// ClaimedColumns are the columns of a claimed task that [ClaimedInto] scans.
 const ClaimedColumns = `id, kind, queue, project_id, tenant, position, COALESCE(run_id, ''), COALESCE(delivery_id, ''),
 	attempt, tries, max_tries, memory, expected, cancel, checkpoint, checkpoint_step, created_at, request, worker_id,
 	lease_until, run_at`
 
-// Row holds the columns of a claimed task whose types differ from those of Task; see runs.jobRow.
-type Row struct{ expected, cancel, created, until, ready int64 }
-
-// Into returns where to scan [ClaimedColumns]; [Row.Fill] then completes the task.
-func (r *Row) Into(k *pleat.Task) []any {
+// ClaimedInto returns where to scan [ClaimedColumns] of a task, which runs.
+func ClaimedInto(k *pleat.Task) []any {
+	k.State = pleat.TaskRunning
 	return []any{
 		&k.ID, &k.Kind, &k.Queue, &k.Owner, &k.Tenant, &k.Position, &k.Run, &k.Delivery, &k.Attempt, &k.Tries,
-		&k.MaxTries, &k.Memory, &r.expected, &r.cancel, &k.Checkpoint.Key, &k.Checkpoint.Step, &r.created, &k.Request,
-		&k.Worker, &r.until, &r.ready,
+		&k.MaxTries, &k.Memory, db.ScanDuration(&k.Expected), db.ScanBool(&k.Cancel), &k.Checkpoint.Key,
+		&k.Checkpoint.Step, db.ScanTime(&k.Created), &k.Request, &k.Worker, db.ScanTime(&k.LeaseUntil),
+		db.ScanTime(&k.RunAt),
 	}
-}
-
-// Fill completes a task whose columns [Row.Into] has scanned.
-func (r *Row) Fill(k *pleat.Task) {
-	k.State, k.LeaseUntil, k.RunAt = pleat.TaskRunning, db.FromMicros(r.until), db.FromMicros(r.ready)
-	k.Expected = time.Duration(r.expected) * time.Microsecond
-	k.Cancel, k.Created = r.cancel == 1, db.FromMicros(r.created)
 }
 
 // LeaseEnd is when a lease that is given or renewed now ends, in microseconds; 0 stands for [pleat.LeaseDuration].

@@ -25,7 +25,7 @@ const maxCounted = 100_000
 // the first 1000 in its order, and at most 100,000 tasks of all queues that wait and that run. So a long queue is not
 // read to its end.
 func (s *Store) QueueCounts(ctx context.Context) ([]QueueCount, error) {
-	queues, err := s.queuesFilled(ctx)
+	queues, err := db.ColumnOf[string](s.db.Read(ctx, FilledQueues+FilledQueuesOnce))
 	if err != nil {
 		return nil, db.Unavailable("list queues", err)
 	}
@@ -95,33 +95,14 @@ const (
 		WHERE queue IS NOT NULL`
 )
 
-// queuesFilled lists the queues that have queued tasks.
-func (s *Store) queuesFilled(ctx context.Context) ([]string, error) {
-	var out []string
-	rows, err := s.db.Read(ctx, FilledQueues+FilledQueuesOnce)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		out = append(out, "")
-		return scan(&out[len(out)-1])
-	})
-	return out, err
-}
-
 // UnqueuedCounts counts the tasks that wait, those due next first, and those that run, by queue: at most so many of
 // each state.
 func (s *Store) UnqueuedCounts(ctx context.Context, most int) ([]QueueCount, error) {
-	var out []QueueCount
 	rows, err := s.db.Read(ctx, unqueuedTasks(most))
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var c QueueCount
-		var at int64
-		if err := scan(&c.Queue, &c.State, &c.N, &at); err != nil {
-			return err
-		}
-		c.Oldest = db.FromMicros(at)
-		out = append(out, c)
-		return nil
+	return db.ListOf(rows, err, func(scan func(...any) error) (c QueueCount, err error) {
+		err = scan(&c.Queue, &c.State, &c.N, db.ScanTime(&c.Oldest))
+		return c, err
 	})
-	return out, err
 }
 
 // unqueuedTasks is the query of UnqueuedCounts.

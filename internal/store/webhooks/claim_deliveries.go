@@ -245,9 +245,8 @@ func (c *deliveryClaim) scanPlanned(scan func(...any) error) error {
 	var e plannedEndpoint
 	var claimed bool
 	d := ClaimedDelivery{Claimed: c.at}
-	var k tasks.Row
 	var r deliveryRow
-	planned, delivery := append(e.into(), &claimed), append(k.Into(&d.Task), r.into(&d)...)
+	planned, delivery := append(e.into(), &claimed), append(tasks.ClaimedInto(&d.Task), r.into(&d)...)
 	if err := scan(append(planned, make([]any, len(delivery))...)...); err != nil {
 		return err // nil skips a column, which is NULL if nothing was claimed
 	}
@@ -261,7 +260,6 @@ func (c *deliveryClaim) scanPlanned(scan func(...any) error) error {
 	if err := scan(append(make([]any, len(planned)), delivery...)...); err != nil {
 		return err
 	}
-	k.Fill(&d.Task)
 	r.fill(&d)
 	c.add(d)
 	return nil
@@ -349,10 +347,9 @@ const (
 // deliveryRow holds the columns of claimedDeliveryColumns whose types differ from those of ClaimedDelivery; see
 // runs.jobRow.
 type deliveryRow struct {
-	source            people.SourceRow
-	endpoint          endpointRow
-	occurred, created int64
-	payload           string
+	source    people.SourceRow
+	singleRun string // whose endpoint it is
+	payload   string
 }
 
 // into returns where to scan claimedDeliveryColumns; fill then completes the delivery.
@@ -360,14 +357,15 @@ func (r *deliveryRow) into(c *ClaimedDelivery) []any {
 	d := &c.Delivery
 	return append([]any{
 		&d.ID, &d.Event, &d.Subscription, &d.Destination, &r.source.Kind, &r.source.ID, &d.Run, &d.EventName,
-		&d.Attempts, &r.created, &c.Event.Owner, &c.Event.Status, &r.payload, &r.occurred, &c.Settings, &c.Trace,
-	}, r.endpoint.into(&c.Endpoint)...)
+		&d.Attempts, db.ScanTime(&d.CreatedAt), &c.Event.Owner, &c.Event.Status, &r.payload, db.ScanTime(&c.Event.At),
+		&c.Settings, &c.Trace,
+	}, c.Endpoint.into(&r.singleRun)...)
 }
 
 func (r *deliveryRow) fill(c *ClaimedDelivery) {
 	d, v := &c.Delivery, &c.Event
-	r.endpoint.fill(&c.Endpoint)
-	d.Source, d.CreatedAt, d.Status = r.source.Value(), db.FromMicros(r.created), pleat.DeliveryRunning
+	c.Endpoint.SingleRun = r.singleRun != ""
+	d.Source, d.Status = r.source.Value(), pleat.DeliveryRunning
 	v.ID, v.Source, v.Run, v.Name = d.Event, d.Source, d.Run, d.EventName
-	v.At, v.Payload = db.FromMicros(r.occurred), []byte(r.payload)
+	v.Payload = []byte(r.payload)
 }

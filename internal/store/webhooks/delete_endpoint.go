@@ -43,7 +43,7 @@ func DeleteEndpoints(t *db.Tx, where string, arg any) {
 
 // endDeliveriesTo ends up to endedAtOnce deliveries that wait for a deleted endpoint, and returns how many it found.
 func endDeliveriesTo(t *db.Tx, id pleat.EndpointID) (int, error) {
-	ids, err := idsOf(t.Query(waitingFor+" LIMIT $2", id, endedAtOnce))
+	ids, err := db.IDsOf(t.Query(waitingFor+" LIMIT $2", id, endedAtOnce))
 	if err != nil {
 		return 0, err
 	}

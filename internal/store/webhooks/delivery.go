@@ -154,12 +154,10 @@ const inFlightSQL = "EXISTS (SELECT 1 FROM task k WHERE k.delivery_id = d.id AND
 func scanDelivery(scan func(...any) error) (Delivery, error) {
 	var d Delivery
 	var source people.SourceRow
-	var next, created int64
 	err := scan(&d.ID, &d.Event, &d.Subscription, &d.Endpoint, &d.EndpointName, &d.Destination, &source.Kind,
-		&source.ID, &d.Run, &d.EventName, &d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, &next,
-		&d.ResponseStatus, &d.Reason, &created)
+		&source.ID, &d.Run, &d.EventName, &d.EventStatus, &d.Status, &d.Triggered, &d.Attempts, db.ScanTime(&d.NextAt),
+		&d.ResponseStatus, &d.Reason, db.ScanTime(&d.CreatedAt))
 	d.Source = source.Value()
-	d.NextAt, d.CreatedAt = db.FromMicros(next), db.FromMicros(created)
 	return d, err
 }
 
@@ -226,10 +224,9 @@ func (s *Store) Delivery(
 		id)
 	number := 0
 	attempts, err := db.ListOf(rows, err, func(scan func(...any) error) (a DeliveryAttempt, err error) {
-		var started, ended int64
-		err = scan(&started, &ended, &a.Outcome, &a.Detail)
+		err = scan(db.ScanTime(&a.StartedAt), db.ScanTime(&a.EndedAt), &a.Outcome, &a.Detail)
 		number++
-		a.Number, a.StartedAt, a.EndedAt = number, db.FromMicros(started), db.FromMicros(ended)
+		a.Number = number
 		return a, err
 	})
 	return d, attempts, db.Unavailable("read delivery", err)
@@ -413,9 +410,9 @@ func (s *Store) Subscriptions(
 		"subscription u", limit), p.Args...)
 	list, err := db.ListOf(rows, err, func(scan func(...any) error) (r SubscriptionRow, err error) {
 		var source people.SourceRow
-		var created int64
-		err = scan(&r.ID, &source.Kind, &source.ID, &r.Run, &r.Destination, &r.Alias, &r.TargetType, &created)
-		r.Source, r.CreatedAt = source.Value(), db.FromMicros(created)
+		err = scan(&r.ID, &source.Kind, &source.ID, &r.Run, &r.Destination, &r.Alias, &r.TargetType,
+			db.ScanTime(&r.CreatedAt))
+		r.Source = source.Value()
 		return r, err
 	})
 	return list, db.Unavailable("list subscriptions", err)

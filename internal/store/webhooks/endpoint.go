@@ -45,39 +45,26 @@ const DeactivatedByOwner = "deactivated by its owner"
 // Deactivated reports whether the owner has deactivated the endpoint, as opposed to the service.
 func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == DeactivatedByOwner }
 
-// endpointColumns are the columns that endpointRow scans, of the row e of endpoint.
+// endpointColumns are the columns that Endpoint.into scans, of the row e of endpoint.
 const endpointColumns = `e.id, e.project_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until,
 	e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
 	e.created_at, e.updated_at, e.name, e.events`
 
-// endpointRow holds the columns of an endpoint whose types differ from those of Endpoint; see runs.jobRow.
-type endpointRow struct {
-	source                                                              string // run_source; empty: no single run
-	until, active, paused, byDefault, resume, rotated, created, updated int64
-}
-
-// into returns where to scan endpointColumns; fill then completes the endpoint.
-func (r *endpointRow) into(e *Endpoint) []any {
+// into returns where to scan endpointColumns; the endpoint is that of a single run if the source is not empty then.
+func (e *Endpoint) into(source *string) []any {
 	return []any{
-		&e.ID, &e.Owner, &r.source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, &r.until, &e.Format, &r.active,
-		&r.paused, &r.byDefault, &e.DisabledReason, &e.Health, &r.resume, &r.rotated, &r.created, &r.updated, &e.Name,
-		&e.Events,
+		&e.ID, &e.Owner, source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, db.ScanTime(&e.OldSecretUntil), &e.Format,
+		db.ScanBool(&e.Active), db.ScanBool(&e.Paused), db.ScanBool(&e.EnabledByDefault), &e.DisabledReason, &e.Health,
+		db.ScanTime(&e.ResumeAt), db.ScanTime(&e.RotatedAt), db.ScanTime(&e.CreatedAt), db.ScanTime(&e.UpdatedAt),
+		&e.Name, &e.Events,
 	}
 }
 
-func (r *endpointRow) fill(e *Endpoint) {
-	e.SingleRun = r.source != ""
-	e.Active, e.Paused, e.EnabledByDefault = r.active == 1, r.paused == 1, r.byDefault == 1
-	e.OldSecretUntil, e.ResumeAt = db.FromMicros(r.until), db.FromMicros(r.resume)
-	e.RotatedAt, e.CreatedAt, e.UpdatedAt = db.FromMicros(r.rotated), db.FromMicros(r.created), db.FromMicros(r.updated)
-}
-
 // scanEndpoint reads endpointColumns.
-func scanEndpoint(scan func(...any) error) (Endpoint, error) {
-	var e Endpoint
-	var r endpointRow
-	err := scan(r.into(&e)...)
-	r.fill(&e)
+func scanEndpoint(scan func(...any) error) (e Endpoint, err error) {
+	var source string
+	err = scan(e.into(&source)...)
+	e.SingleRun = source != ""
 	return e, err
 }
 

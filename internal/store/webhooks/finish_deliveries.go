@@ -160,10 +160,7 @@ func (f *deliveryFinish) rows(more func(d *DeliveryOutcome) []any) (args []any) 
 // lockFinished locks the endpoints and the tasks of outcomes, which it reads.
 func lockFinished(t *db.Tx, f *deliveryFinish) {
 	f.current, f.held = map[pleat.EndpointID]Endpoint{}, map[pleat.TaskID]bool{}
-	var ids []any
-	for _, id := range slices.Sorted(maps.Keys(f.read)) { // parts are locked in one order too
-		ids = append(ids, string(id))
-	}
+	ids := db.Args(slices.Sorted(maps.Keys(f.read))) // parts are locked in one order too
 	for part := range slices.Chunk(ids, db.MaxStatementRows) {
 		t.Ask("SELECT "+endpointColumns+" FROM endpoint e WHERE e.id IN ("+db.Params(1, db.Padded(len(part)))+
 			") ORDER BY e.id FOR UPDATE", db.Pad(part), func(scan func(...any) error) error {
@@ -324,7 +321,7 @@ func mailAllDisabled(t *db.Tx, f *deliveryFinish) error {
 func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (int, error) {
 	deleted := 0
 	err := s.db.Write(ctx, "forget deliveries", func(t *db.Tx) error {
-		ids, err := idsOf(t.Query(`
+		ids, err := db.IDsOf(t.Query(`
 			SELECT id FROM delivery
 			WHERE status <> 'PENDING' AND updated_at < $1 AND destination = 'custom_http'
 			ORDER BY updated_at
@@ -337,15 +334,6 @@ func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time, n int) (
 		return DeleteDeliveries(t, ids)
 	})
 	return deleted, err
-}
-
-// idsOf returns the ids that a query selects, as parameters of the next one.
-func idsOf(rows db.Rows, err error) ([]any, error) {
-	return db.ListOf(rows, err, func(scan func(...any) error) (any, error) {
-		var id string
-		err := scan(&id)
-		return id, err
-	})
 }
 
 // DeleteDeliveries deletes ended deliveries with their attempts, and the events of test deliveries, which belong to no

@@ -70,20 +70,13 @@ type reportedClass struct {
 
 // classes reads the classes as they are stored, by position.
 func (s *Store) classes(ctx context.Context) ([]reportedClass, error) {
-	var out []reportedClass
 	rows, err := s.db.Read(ctx, "SELECT spec, fleet FROM class ORDER BY position, name")
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var c reportedClass
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (c reportedClass, err error) {
 		var spec, fleet string
 		if err := scan(&spec, &fleet); err != nil {
-			return err
+			return c, err
 		}
-		err := db.DecodeJSON(spec, &c.Class)
-		if fleet != "" {
-			err = errors.Join(err, db.DecodeJSON(fleet, &c.fleet))
-		}
-		out = append(out, c)
-		return err
+		return c, errors.Join(db.DecodeJSON(spec, &c.Class), db.DecodeJSON(fleet, &c.fleet))
 	})
 	return out, db.Unavailable("list classes", err)
 }
@@ -282,13 +275,13 @@ func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured runs.Sp
 			q, maxDemand)
 		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 			var w queuedTask
-			var memory, raw, oldest int64
-			if err := scan(&memory, &raw, &w.n, &oldest); err != nil {
+			var memory, raw int64
+			if err := scan(&memory, &raw, &w.n, db.ScanTime(&w.oldest)); err != nil {
 				return err
 			}
 			var c *pleat.Class
 			c, w.expected, w.fits = measured.ClassOf(serving, q, memory, time.Duration(raw)*time.Microsecond)
-			w.class, w.oldest = c.Name, db.FromMicros(oldest)
+			w.class = c.Name
 			out = append(out, w)
 			return nil
 		})
@@ -391,16 +384,11 @@ func (s *Store) DrainClass(ctx context.Context, class string) (int, error) {
 
 // wakeWorkers runs a statement that returns the ids of workers, wakes them and returns how many they are.
 func wakeWorkers(t *db.Tx, q string, args ...any) (int, error) {
-	n := 0
-	rows, err := t.Query(q, args...)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var id pleat.WorkerID
-		n++
-		err := scan(&id)
+	ids, err := db.ColumnOf[pleat.WorkerID](t.Query(q, args...))
+	for _, id := range ids {
 		t.Notify(tasks.WorkerTopic(id))
-		return err
-	})
-	return n, err
+	}
+	return len(ids), err
 }
 
 // ErrClassNotFound: no class has the name.

@@ -50,13 +50,9 @@ func (s *Store) CreateFleetToken(ctx context.Context, f FleetToken) error {
 // with them have stopped then, and their tasks are in their queues again, as [runs.Store.ReleaseAll] leaves them.
 func (s *Store) RevokeFleetTokens(ctx context.Context, kind FleetTokenKind, class string) (int, error) {
 	var hashes []string
-	err := s.db.Write(ctx, "revoke fleet tokens", func(t *db.Tx) error {
-		hashes = nil
-		rows, err := t.Query("DELETE FROM fleet_token WHERE kind = $1 AND class = $2 RETURNING hash", kind, class)
-		err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-			hashes = append(hashes, "")
-			return scan(&hashes[len(hashes)-1])
-		})
+	err := s.db.Write(ctx, "revoke fleet tokens", func(t *db.Tx) (err error) {
+		hashes, err = db.ColumnOf[string](t.Query(
+			"DELETE FROM fleet_token WHERE kind = $1 AND class = $2 RETURNING hash", kind, class))
 		if err != nil || kind != TokenWorker {
 			return err
 		}
@@ -90,14 +86,7 @@ func (s *Store) stopWorkersOf(t *db.Tx, token string) error {
 
 // FleetTokens returns the tokens of a kind that are valid: their hashes, with the class of each.
 func (s *Store) FleetTokens(ctx context.Context, kind FleetTokenKind) (map[string]string, error) {
-	out := map[string]string{}
-	rows, err := s.db.Read(ctx, "SELECT hash, class FROM fleet_token WHERE kind = $1", kind)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var hash, class string
-		err := scan(&hash, &class)
-		out[hash] = class
-		return err
-	})
+	out, err := db.MapOf[string, string](s.db.Read(ctx, "SELECT hash, class FROM fleet_token WHERE kind = $1", kind))
 	return out, db.Unavailable("read fleet tokens", err)
 }
 

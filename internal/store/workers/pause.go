@@ -137,16 +137,10 @@ func readPausedModels(t *db.Tx) ([]ModelPause, error) {
 
 // scanPauses reads the rows of readPausedModels.
 func scanPauses(rows db.Rows, err error) ([]ModelPause, error) {
-	out := []ModelPause{}
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var p ModelPause
-		var since int64
-		err := scan(&p.Model, &p.Reason, &p.By, &p.ByName, &since)
-		p.Since = db.FromMicros(since)
-		out = append(out, p)
-		return err
+	return db.ListOf(rows, err, func(scan func(...any) error) (p ModelPause, err error) {
+		err = scan(&p.Model, &p.Reason, &p.By, &p.ByName, db.ScanTime(&p.Since))
+		return p, err
 	})
-	return out, err
 }
 
 // pausedQueues returns the queues of the models that are paused.

@@ -142,15 +142,7 @@ func (s *Store) OrderDrain(ctx context.Context, by people.Actor, id pleat.Worker
 
 // TasksHeld counts the tasks that each worker holds now.
 func (s *Store) TasksHeld(ctx context.Context) (map[pleat.WorkerID]int, error) {
-	out := map[pleat.WorkerID]int{}
-	rows, err := s.db.Read(ctx, tasksHeld)
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var id pleat.WorkerID
-		var n int
-		err := scan(&id, &n)
-		out[id] = n
-		return err
-	})
+	out, err := db.MapOf[pleat.WorkerID, int](s.db.Read(ctx, tasksHeld))
 	return out, db.Unavailable("count held tasks", err)
 }
 
@@ -162,7 +154,6 @@ const recentWorker = "seen_at >= (SELECT max(seen_at) FROM worker) - CAST($1 AS 
 // Workers lists the workers that are alive or may come back, the one seen last first. [pleat.Worker.State] tells which
 // of them work. Workers may share a list of models, which the caller must not change.
 func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
-	out := []pleat.Worker{}
 	decoded := map[string][]pleat.Model{} // by their JSON: the workers of a class mostly have the same models
 	rows, err := s.db.Read(ctx, `
 		SELECT id, host, queues, models, devices, memory, started_at, seen_at, stopped_at, class, cluster_job, ends_at,
@@ -171,24 +162,20 @@ func (s *Store) Workers(ctx context.Context) ([]pleat.Worker, error) {
 		WHERE `+recentWorker+`
 		ORDER BY seen_at DESC, id`,
 		int64(workersLast))
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var w pleat.Worker
+	out, err := db.ListOf(rows, err, func(scan func(...any) error) (w pleat.Worker, err error) {
 		var queues, models, devices string
-		var started, seen, stopped, ends, draining int64
-		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, &started, &seen, &stopped, &w.Class,
-			&w.ClusterJob, &ends, &draining, &w.Token); err != nil {
-			return err
+		if err := scan(&w.ID, &w.Host, &queues, &models, &devices, &w.Memory, db.ScanTime(&w.Started),
+			db.ScanTime(&w.SeenAt), db.ScanTime(&w.Stopped), &w.Class, &w.ClusterJob, db.ScanTime(&w.Ends),
+			db.ScanTime(&w.Draining), &w.Token); err != nil {
+			return w, err
 		}
-		w.Started, w.SeenAt, w.Stopped = db.FromMicros(started), db.FromMicros(seen), db.FromMicros(stopped)
-		w.Ends, w.Draining = db.FromMicros(ends), db.FromMicros(draining)
-		err := errors.Join(db.DecodeJSON(queues, &w.Queues), db.DecodeJSON(devices, &w.Devices))
+		err = errors.Join(db.DecodeJSON(queues, &w.Queues), db.DecodeJSON(devices, &w.Devices))
 		var ok bool
 		if w.Models, ok = decoded[models]; !ok {
 			err = errors.Join(err, db.DecodeJSON(models, &w.Models))
 			decoded[models] = w.Models
 		}
-		out = append(out, w)
-		return err
+		return w, err
 	})
 	return out, db.Unavailable("list workers", err)
 }
@@ -203,19 +190,14 @@ type Working struct {
 // Working counts the live workers that serve a queue, such as that of a task that waits. The empty queue stands for
 // any.
 func (s *Store) Working(ctx context.Context, queue string) (Working, error) {
-	var workers []pleat.Worker
 	rows, err := s.db.Read(ctx, "SELECT queues, seen_at, stopped_at FROM worker WHERE "+recentWorker,
 		int64(workersLast))
-	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		var w pleat.Worker
+	workers, err := db.ListOf(rows, err, func(scan func(...any) error) (w pleat.Worker, err error) {
 		var queues string
-		var seen, stopped int64
-		if err := scan(&queues, &seen, &stopped); err != nil {
-			return err
+		if err := scan(&queues, db.ScanTime(&w.SeenAt), db.ScanTime(&w.Stopped)); err != nil {
+			return w, err
 		}
-		w.SeenAt, w.Stopped = db.FromMicros(seen), db.FromMicros(stopped)
-		workers = append(workers, w)
-		return db.DecodeJSON(queues, &workers[len(workers)-1].Queues)
+		return w, db.DecodeJSON(queues, &w.Queues)
 	})
 	return s.working(workers, queue), db.Unavailable("count workers", err)
 }
