@@ -15,22 +15,8 @@ const (
 	maxLetters = 1200 // of a sequence
 )
 
-// metrics are the topics that are values of any group of residues: a chain, a segment of secondary structure, or what a
-// filter selects. Each adds what follows the name of the group.
-var metrics = map[string]func(*query, *part, group){
-	"length":              lengthOf,
-	"atoms":               atomsOf,
-	"sequence":            sequenceOf,
-	"composition":         compositionOf,
-	"size":                sizeOf,
-	"charge":              chargeOf,
-	"weight":              weightOf,
-	"secondary structure": foldOf,
-	"surface":             surfaceOf,
-	"confidence":          confidenceOf,
-}
-
-// group is some residues that an answer speaks of together.
+// group is some residues that an answer speaks of together: a chain, a segment of secondary structure, or what a filter
+// selects.
 type group struct {
 	label string
 	sites []int
@@ -73,12 +59,17 @@ func (q *query) spanWithCount(sites []int) string {
 	return fmt.Sprintf("%s (%s)", q.x.Span(sites), residues(len(sites)))
 }
 
-// measure answers a topic of metrics for each group that the question is about.
-func (q *query) measure(in *intent) part {
-	if why := q.lacks(in.Name); why != "" {
+// metric is the answer of a topic that is a value of any group of residues. Add adds what follows the name of the group.
+func metric(add func(*query, *part, group)) func(*query) part {
+	return func(q *query) part { return q.measure(add) }
+}
+
+// measure answers with a metric of each group that the question is about.
+func (q *query) measure(add func(*query, *part, group)) part {
+	if why := q.lacks(); why != "" {
 		return refusal("%s", why)
 	}
-	kind := "polymer"
+	in, kind := q.topic, "polymer"
 	if in.Protein {
 		kind = "protein"
 	}
@@ -94,7 +85,7 @@ func (q *query) measure(in *intent) part {
 	p := part{sure: leastSure(in.Certainty, q.filter().certainty())}
 	for _, g := range facts.Head(groups, maxGroups) {
 		p.add("%s ", capital(g.label))
-		metrics[in.Name](q, &p, g)
+		add(q, &p, g)
 		p.add(". ")
 	}
 	if n := len(groups) - maxGroups; n > 0 {
@@ -115,8 +106,8 @@ const noConfidence = "No confidence of a model is known for this structure. If i
 	"B-factors are not a confidence, and I do not read them as one."
 
 // lacks says why a metric is not known of this structure or for what the question asks; empty where it is.
-func (q *query) lacks(topic string) string {
-	switch {
+func (q *query) lacks() string {
+	switch topic := q.topic.Name; {
 	case topic == "confidence" && !q.x.HasConfidence:
 		return noConfidence
 	case topic == "surface" && !q.x.HasSurface:
@@ -232,7 +223,7 @@ func (q *query) fold() part {
 		whole.states += c.states
 	}
 	whole.conds = rest
-	return whole.measure(intentNamed("secondary structure"))
+	return whole.measure(foldOf)
 }
 
 // foldOf lists the segments in the states that the question asks for, and the shares of all.
@@ -318,15 +309,15 @@ func confidenceOf(q *query, p *part, g group) {
 // confidence rates the whole prediction in the words of its page, and describes its chains. If the question is about a
 // part, it describes that part alone.
 func (q *query) confidence() part {
-	in, v := intentNamed("confidence"), q.f.Verdict
+	v := q.f.Verdict
 	if v == nil || len(q.filter()) > 0 {
-		return q.measure(in)
+		return q.measure(confidenceOf)
 	}
 	verdict := v.Title + ". " + strings.Join(v.Lines, " ")
 	if v.Tone == "unknown" {
 		return refusal("%s", verdict)
 	}
-	p := q.measure(in)
+	p := q.measure(confidenceOf)
 	p.sure, p.text = Estimated, verdict+"\n"+p.text
 	if q.f.Meaning != "" {
 		p.text += fmt.Sprintf(" In the words of its engine, this confidence is “%s”.", q.f.Meaning)

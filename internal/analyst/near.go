@@ -203,8 +203,8 @@ func (q *query) interfaces() part {
 // bonds answers which disulfides, salt bridges or hydrogen-bond candidates have an end in the selection. They are not
 // measured, so the answer states the rule. A salt bridge is that of Barlow and Thornton, J. Mol. Biol. 168, 867 (1983),
 // without histidine and the chain ends.
-func (q *query) bonds(topic string) part {
-	list := q.f.Disulfides
+func (q *query) bonds() part {
+	topic, list := q.topic.Name, q.f.Disulfides
 	switch {
 	case topic == "hydrogen bonds" && q.f.HBonds > maxBonds:
 		return refusal("There are %d hydrogen-bond candidates; I list them where there are at most %d.", q.f.HBonds,
@@ -225,8 +225,8 @@ func (q *query) bonds(topic string) part {
 		a, b := passes(p.A), passes(p.B)
 		return (a || b) && !across || a && b && p.A.Chain != p.B.Chain
 	})
-	p, in := part{sure: Geometric}, intentNamed(topic)
-	p.add("%s%s (%s)", lead, number(len(list), in.Nouns[0], in.Nouns[1]), in.Rule)
+	p := part{sure: Geometric}
+	p.add("%s%s (%s)", lead, number(len(list), q.topic.Nouns[0], q.topic.Nouns[1]), q.topic.Rule)
 	if len(list) > 0 {
 		p.add(": %s", list)
 	}

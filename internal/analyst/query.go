@@ -15,6 +15,7 @@ type query struct {
 	near  *int // what is left of maxNear for this message
 	items []item
 	has   map[string]bool // the concepts of the question, those of the filter included
+	topic *intent         // nil where the question is not understood
 	// conds is the filter but for nearness, which is in relation; nil if the question has none.
 	conds    filter
 	relation *relation
@@ -85,6 +86,7 @@ func (t *talk) query(items []item, earlier *query) *query {
 		r.item(i)
 	}
 	r.finish(earlier)
+	q.topic = q.choose()
 	return q
 }
 
