@@ -121,7 +121,7 @@ func (q *query) lacks() string {
 }
 
 func lengthOf(q *query, p *part, g group) {
-	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.ranges(g.sites))
+	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.ranges(p, g.sites))
 	if g.chain == nil {
 		p.cited = append(p.cited, q.x.Refs(facts.Head(g.sites, maxListed))...)
 	}
@@ -146,7 +146,7 @@ func (q *query) letters(sites []int) string {
 }
 
 func sequenceOf(q *query, p *part, g group) {
-	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(g.sites))
+	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(p, g.sites))
 }
 
 func compositionOf(q *query, p *part, g group) {
@@ -229,7 +229,7 @@ func (q *query) fold() part {
 // foldOf lists the segments in the states that the question asks for, and the shares of all.
 func foldOf(q *query, p *part, g group) {
 	if q.counted {
-		p.add("is %s: %s", strings.TrimPrefix(q.conds.String(), "in "), q.ranges(g.sites))
+		p.add("is %s: %s", strings.TrimPrefix(q.conds.String(), "in "), q.ranges(p, g.sites))
 		return
 	}
 	count := map[byte]int{}
@@ -302,7 +302,7 @@ func confidenceOf(q *query, p *part, g group) {
 	p.add("has a mean pLDDT of %.1f (%s), from %s with %.1f to %s with %.1f; %d of %d are %s", mean, facts.Band(mean),
 		q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high), len(chosen), len(g.sites), bound)
 	if len(chosen) > 0 {
-		p.add(": %s", q.ranges(chosen))
+		p.add(": %s", q.ranges(p, chosen))
 	}
 }
 

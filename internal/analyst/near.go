@@ -103,9 +103,10 @@ func (q *query) ends() (ends []end, problem string) {
 	if ends, problem = q.residueEnds(slices.Concat(q.mentions, rel.mentions)); problem != "" {
 		return nil, problem
 	}
+	add := func(label string, sites []int) { ends = append(ends, end{label, sites, q.x.AtomsOf(sites, "")}) }
 	for _, code := range slices.Concat(q.ligands, rel.ligands) {
 		sites, _ := q.ligandSites(item{names: []string{code}})
-		ends = append(ends, q.end(q.x.Span(sites), sites, ""))
+		add(q.x.Span(sites), sites)
 	}
 	for _, c := range q.conds {
 		switch {
@@ -113,12 +114,12 @@ func (q *query) ends() (ends []end, problem string) {
 			return nil, "Say which helix or strand you mean: the first, the last or the longest."
 		case c.counted:
 			for _, sites := range c.sites {
-				ends = append(ends, q.end(q.x.Span(sites), sites, ""))
+				add(q.x.Span(sites), sites)
 			}
 		}
 	}
 	for _, id := range rel.chains {
-		ends = append(ends, q.end("chain "+id, q.chainSites(id), ""))
+		add("chain "+id, q.chainSites(id))
 	}
 	return ends, ""
 }
@@ -129,15 +130,14 @@ func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 	}
 	for k, m := range mentions {
-		sites, problem := q.find(m)
-		atom := ""
+		sites, _ := q.find(m) // a residue that is not there was a problem when its mention was read
+		label, atom := q.x.Span(sites), ""
 		if len(q.atoms) > 0 {
 			atom = q.atoms[min(k, len(q.atoms)-1)]
+			label = "atom " + atom + " of " + label
 		}
-		e := q.end(q.x.Span(sites), sites, atom)
+		e := end{label, sites, q.x.AtomsOf(sites, atom)}
 		switch {
-		case problem != "":
-			return nil, problem
 		case len(sites) > 1 && m.single():
 			return nil, q.inSeveralChains(sites)
 		case len(e.atoms) == 0:
@@ -146,14 +146,6 @@ func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
 		ends = append(ends, e)
 	}
 	return ends, ""
-}
-
-// end makes one end of a distance, of one atom of each site if it is named.
-func (q *query) end(label string, sites []int, atom string) end {
-	if atom != "" {
-		label = "atom " + atom + " of " + label
-	}
-	return end{label, sites, q.x.AtomsOf(sites, atom)}
 }
 
 // between says how far two ends are apart: their closest heavy atoms and, of two residues, their centres.

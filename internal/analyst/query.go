@@ -38,12 +38,7 @@ type query struct {
 
 // says reports whether the question has one of some concepts, written as one string.
 func (q *query) says(concepts string) bool {
-	for c := range strings.FieldsSeq(concepts) {
-		if q.has[c] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Fields(concepts), func(c string) bool { return q.has[c] })
 }
 
 // reader builds a query from its items, from left to right. It remembers what a later item needs to find its place.
@@ -141,14 +136,9 @@ func (r *reader) entity(it item) {
 		delete(r.has, it.concept)
 		return
 	}
-	var c *condition
-	if st, ok := vocabulary().states[it.concept]; ok {
-		c = r.state(st)
-	} else {
-		c = r.condition(it)
-	}
+	c := r.condition(it)
 	if c == nil {
-		if !it.soft() {
+		if !it.isSoft() {
 			r.joined, r.prep, r.last = false, false, nil
 		}
 		return
@@ -163,17 +153,6 @@ func (r *reader) entity(it item) {
 	default:
 		r.addCondition(it, c)
 	}
-}
-
-// state makes the condition of a state, with the ordinals and extremes that wait for it.
-func (r *reader) state(st state) *condition {
-	c := r.stateCondition(st, r.which)
-	r.counted = r.counted || len(r.which) > 0
-	if r.neighbour(1) != "residue" && oneOf(r.neighbour(-1), "howmany which all list") {
-		r.countsSegments = true
-	}
-	r.which = nil
-	return c
 }
 
 // neighbour is the concept of the next item with a meaning, forwards (1) or backwards (-1).
@@ -234,15 +213,12 @@ func (r *reader) merge(it item, c *condition) bool {
 		return false
 	}
 	repeats := c.property != ofPlace && it.concept != "surface" && last.String() == c.String()
-	switch {
-	case r.joined && last.not == c.not && !c.apart:
+	if r.joined && last.not == c.not && !c.apart {
 		last.add(c)
 		r.settle(last)
 		return true
-	case !r.joined && repeats: // cysteine residues … cysteines
-		return true
 	}
-	return false
+	return !r.joined && repeats // cysteine residues … cysteines
 }
 
 // settle makes c the last condition, and clears pending negations and connectives.

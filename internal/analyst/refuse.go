@@ -34,7 +34,7 @@ func (q *query) misplaced(words ...string) string {
 
 // notUnderstood names the words that have no place in any question that can be answered.
 func (q *query) notUnderstood() string {
-	return q.misplaced(texts(keep(q.items, func(it item) bool { return !it.soft() || it.concept == "@nth" }))...)
+	return q.misplaced(texts(keep(q.items, func(it item) bool { return !it.isSoft() || it.concept == "@nth" }))...)
 }
 
 // refuses says why an understood query cannot be answered; empty where it can. The order is that of what a user can

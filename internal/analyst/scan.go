@@ -39,7 +39,6 @@ func newScanner(x *facts.Index) *scanner {
 func (s *scanner) scan(words []word) []item {
 	s.words, s.last, s.items = words, word{}, nil
 	for len(s.words) > 0 {
-		low := s.words[0].low
 		switch concept, n := vocabulary().lookup(s.words); {
 		case s.rule():
 		case n > 1:
@@ -47,11 +46,7 @@ func (s *scanner) scan(words []word) []item {
 		case s.single():
 		case n == 1:
 			s.phrase(concept, 1)
-		case low == ",":
-			s.add(1, item{concept: "&"})
-		case low == "/":
-			s.add(1, item{concept: "or"})
-		case low == "-" || low == ":":
+		case s.words[0].low == "-" || s.words[0].low == ":":
 			s.add(1)
 		default:
 			s.add(1, item{concept: "?"})
@@ -81,13 +76,10 @@ func withChains(items []item) (out []item) {
 
 // rule applies the first rule that fits. A number with a unit after it is nothing that these read.
 func (s *scanner) rule() bool {
-	var b strings.Builder
-	for _, w := range facts.Head(s.words, 10) {
-		b.WriteString(w.raw + " ")
-	}
+	text := asWritten(facts.Head(s.words, 10)) + " "
 	for _, r := range vocabulary().rules {
-		m := r.pattern.FindStringSubmatch(b.String())
-		if m == nil || vocabulary().matches("isUnit", b.String()[len(m[0]):]) {
+		m := r.pattern.FindStringSubmatch(text)
+		if m == nil || vocabulary().matches("isUnit", text[len(m[0]):]) {
 			continue
 		}
 		if items := s.read(r.name, m); items != nil {
@@ -133,12 +125,8 @@ func wordsIn(m []string) int { return strings.Count(m[0], " ") }
 // add appends items that n words stand for, and moves on.
 func (s *scanner) add(n int, items ...item) {
 	n = min(n, len(s.words))
-	var parts []string
-	for _, w := range s.words[:n] {
-		parts = append(parts, w.raw)
-	}
 	for _, it := range items {
-		it.text = strings.Join(parts, " ")
+		it.text = asWritten(s.words[:n])
 		s.items = append(s.items, it)
 	}
 	s.last, s.words = s.words[n-1], s.words[n:]
@@ -240,7 +228,7 @@ func (s *scanner) chainEnd(m []string) []item {
 		n = i + 1
 	}
 	next := s.peek(wordsIn(m)).low
-	endsHere := next == "" || next == "," || oneOf(vocabulary().find(next), "ask in of &")
+	endsHere := next == "" || oneOf(vocabulary().find(next), "ask in of &")
 	if n == 0 || !vocabulary().matches("endsInNoun", m[0]) && !endsHere {
 		return nil // the first two helices
 	}

@@ -100,7 +100,7 @@ func bareParts(items []item) (out [][]item) {
 				return nil
 			}
 			part = append(part, it)
-		case slices.ContainsFunc(part, item.isTopic):
+		case slices.ContainsFunc(part, func(it item) bool { return !it.isSoft() }):
 			out, part = append(out, append(part, chain...)), nil
 		case slices.ContainsFunc(part, item.isMeaningful):
 			return nil
@@ -120,7 +120,7 @@ func bare(items []item) bool {
 		return next >= 0 && items[1+next].is("it structure protein")
 	}
 	narrows := it.is("between not @radius contact around beside closest bind site more")
-	return it.isTopic() && !narrows || it.isQuestionWord() || it.is("filler ask it any all has structure protein")
+	return !it.isSoft() && !narrows || it.isQuestionWord() || it.is("filler ask it any all has structure protein")
 }
 
 // clause answers one question, or says why not. A list of topics that is no question by itself is answered topic by
@@ -128,7 +128,7 @@ func bare(items []item) bool {
 func (t *talk) clause(items []item) {
 	q := t.query(items, t.last)
 	outside := slices.IndexFunc(items, item.isOutside)
-	unknown := keep(items, func(it item) bool { return it.concept == "?" })
+	unknown := keep(items, item.isUnknown)
 	if parts := bareParts(items); parts != nil && (q.topic == nil || outside >= 0 || len(unknown) > 0) {
 		for _, part := range parts {
 			t.clause(part)

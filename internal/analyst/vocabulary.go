@@ -75,7 +75,7 @@ func (t *table) add(concept, text string) {
 	case "suggest":
 		t.suggestions = append(t.suggestions, text)
 	default:
-		for phrase := range strings.SplitSeq(text, ",") {
+		for phrase := range strings.SplitSeq(text, ", ") {
 			t.addPhrase(concept, phrase)
 		}
 	}

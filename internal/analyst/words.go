@@ -12,6 +12,15 @@ type word struct {
 	low string // lower case
 }
 
+// asWritten joins words by one blank.
+func asWritten(words []word) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, w.raw)
+	}
+	return strings.Join(list, " ")
+}
+
 // spellings brings symbols and typographic signs to the words and signs that the vocabulary has.
 var spellings = strings.NewReplacer(
 	"Cα", "CA", "Cβ", "CB", "α", " alpha ", "β", " beta ", "π", " pi ", "₃₁₀", " 3-10 ",
