@@ -197,7 +197,6 @@ func number(n int, one, many string) string {
 	return facts.Quantity(n, one, many)
 }
 
-// residues writes a number of residues: 1 residue, 3 residues.
 func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
 
 // ranges names sites as ranges without a gap, which shortens long lists of residues. It cites the ends of each range.

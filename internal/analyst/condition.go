@@ -73,7 +73,7 @@ func exposure(share float64) string {
 	return "exposed (20 % accessible or more)"
 }
 
-// chainCondition is the residues of a chain. Where the chain does not exist, q.problem says so.
+// chainCondition is the residues of a chain, which must exist.
 func (q *query) chainCondition(id string) *condition {
 	if ids := chainIDs(q.f.Chains); !slices.Contains(ids, id) {
 		q.problem = fmt.Sprintf("There is no chain %s. The structure has %s %s.", id,
@@ -169,8 +169,7 @@ func pickRuns(runs [][]int, which item) [][]int {
 	return runs[n-1 : n]
 }
 
-// placeCondition is a residue, a range of numbers, or a part of each chain. Where no residue is there, q.problem says
-// so.
+// placeCondition is a residue, a range of numbers, or a part of each chain, where there must be a residue.
 func (q *query) placeCondition(m mention) *condition {
 	sites, problem := q.find(m)
 	q.problem = cmp.Or(q.problem, problem)

@@ -177,10 +177,8 @@ func (q *query) byRelation(ofNumbers string) string {
 	return "residues"
 }
 
-// pointMentions reports whether the residues named are single ones.
 func (q *query) pointMentions() bool { return len(keep(q.mentions, mention.single)) == len(q.mentions) }
 
-// opensWithVerb reports whether the question starts like one that yes or no answers.
 func (q *query) opensWithVerb() bool {
 	k := slices.IndexFunc(q.items, func(it item) bool { return !it.is("& or") })
 	return k >= 0 && q.items[k].isVerb()

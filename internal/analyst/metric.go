@@ -136,7 +136,6 @@ func atomsOf(q *query, p *part, g group) {
 	p.add("has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen", all, heavy, all-heavy)
 }
 
-// letters returns the one-letter codes of sites, at most maxLetters of them.
 func (q *query) letters(sites []int) string {
 	letters := q.x.Letters(facts.Head(sites, maxLetters))
 	if len(sites) > maxLetters {
@@ -192,8 +191,7 @@ func weightOf(q *query, p *part, g group) {
 	}
 }
 
-// sizeOf is about heavy atoms, because most structures carry no hydrogens. It measures the radius of gyration and the
-// distance between the ends and, of chains, the longest dimension of the structure.
+// sizeOf is about heavy atoms, because most structures carry no hydrogens.
 func sizeOf(q *query, p *part, g group) {
 	first, last := g.sites[0], g.sites[len(g.sites)-1]
 	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", facts.Angstrom(q.x.Gyration(g.sites)))
@@ -210,9 +208,8 @@ func sizeOf(q *query, p *part, g group) {
 // segmentStates are the states of DSSP that are counted as segments.
 const segmentStates = "HGIEB"
 
-// fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". It describes the
-// secondary structure. States that the question asks for are not a filter, but what is listed; counted segments, such
-// as the second helix, are.
+// fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". States that the
+// question asks for are not a filter, but what is listed; counted segments, such as the second helix, are.
 func (q *query) fold() part {
 	if len(q.mentions) > 0 && q.pointMentions() {
 		return q.identity()
@@ -279,8 +276,6 @@ func (q *query) segments(p *part, g group, states string) (list, missing []strin
 	return list, missing
 }
 
-// confidenceOf summarises pLDDT, and lists the residues at 70 or below or, where the question asks for them, those
-// above 70 or above 90.
 func confidenceOf(q *query, p *part, g group) {
 	pLDDT := func(i int) float64 { return q.x.Sites[i].PLDDT }
 	byPLDDT := func(i, j int) int { return cmp.Compare(pLDDT(i), pLDDT(j)) }
@@ -306,8 +301,7 @@ func confidenceOf(q *query, p *part, g group) {
 	}
 }
 
-// confidence rates the whole prediction in the words of its page, and describes its chains. If the question is about a
-// part, it describes that part alone.
+// confidence rates the whole prediction in the words of its page, unless the question is about a part.
 func (q *query) confidence() part {
 	v := q.f.Verdict
 	if v == nil || len(q.filter()) > 0 {
@@ -325,8 +319,6 @@ func (q *query) confidence() part {
 	return p
 }
 
-// surfaceOf is in Å², with a probe of 1.4 Å. It sums the accessible surface; that of a single residue is compared with
-// what it could have.
 func surfaceOf(q *query, p *part, g group) {
 	p.add("has %.0f Å² of accessible surface", q.x.Area(g.sites))
 	if len(g.sites) == 1 {

@@ -15,8 +15,7 @@ const (
 	maxBonds  = 200_000    // hydrogen-bond candidates that are listed; 400,000 atoms of a protein have half of them
 )
 
-// contacts answers "what does Trp6 touch", "what surrounds the zinc" and "which lysine is closest to it". It lists what
-// the anchor of the relation touches.
+// contacts answers "what does Trp6 touch", "what surrounds the zinc" and "which lysine is closest to it".
 func (q *query) contacts() part {
 	if q.relation == nil {
 		q.relation = q.ligandRelation()
@@ -70,7 +69,6 @@ func (q *query) ligandRelation() *relation {
 	return &relation{sites: sites, label: label}
 }
 
-// inSeveralChains refuses a number that residues of several chains have.
 func (q *query) inSeveralChains(sites []int) string {
 	return fmt.Sprintf("This residue is in several chains (%s); say which one you mean.", q.x.List(sites, 5))
 }
@@ -171,8 +169,6 @@ func (q *query) between(a, b end) part {
 	return p
 }
 
-// interfaces answers from the facts of pairs of chains that touch. It describes where the chains asked about touch,
-// and how much surface they bury.
 func (q *query) interfaces() part {
 	p := part{sure: Measured}
 	for _, in := range q.f.Interfaces {

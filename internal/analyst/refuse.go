@@ -19,7 +19,6 @@ func quoted(words ...string) string {
 	return facts.Join(list, 8)
 }
 
-// notUnderstood refuses a question for a reason.
 func notUnderstood(items []item, why string) string {
 	return fmt.Sprintf("I did not understand “%s”%s.", facts.Clip(textOf(items), 160), why)
 }

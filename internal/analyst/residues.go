@@ -44,7 +44,6 @@ func (q *query) residuesWith() part {
 	return p
 }
 
-// asksAll reports whether the question is whether all of its subject are something.
 func (q *query) asksAll() bool { return q.every && q.opensWithVerb() }
 
 // namesEach reports whether an answer names each residue of the subject with what it is: there are few, and the
@@ -54,7 +53,6 @@ func (q *query) namesEach(rest filter, subject, hits int) bool {
 	return wanted && subject <= maxNamed && len(rest) == 1 && rest.only(ofSurface, ofState, ofLimit)
 }
 
-// addCount states how many of the residues of the base are what is asked, and which.
 func (q *query) addCount(p *part, base, asked filter, from, hits []int) {
 	all, yesOrNo, share := q.asksAll(), q.asksYesOrNo(), q.has["percent"]
 	switch {
@@ -78,7 +76,6 @@ func (q *query) addCount(p *part, base, asked filter, from, hits []int) {
 	}
 }
 
-// percent writes n as a share of all; 0 where there are none.
 func percent(n, all int) string { return facts.Percent(float64(n) / float64(max(1, all))) }
 
 // noOrNone is how an answer begins that no residue passes.
@@ -122,7 +119,6 @@ func (q *query) addNamed(p *part, base, noun filter, c *condition) {
 	p.add(".")
 }
 
-// opposite says what a residue is that does not pass a condition.
 func (q *query) opposite(c *condition, site int) string {
 	s := &q.x.Sites[site]
 	share, ok := s.Accessible()
@@ -199,7 +195,6 @@ func (q *query) identity() part {
 	return p
 }
 
-// properties are the facts of one residue.
 func (q *query) properties(i int) string {
 	s := &q.x.Sites[i]
 	var list []string

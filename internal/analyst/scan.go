@@ -33,9 +33,8 @@ func newScanner(x *facts.Index) *scanner {
 	return s
 }
 
-// scan is the first step from words to meaning: it knows names, and no grammar. It returns the items of one sentence,
-// in order. At each word the first rule that fits wins, then the longest phrase of the vocabulary, then names that the
-// structure has.
+// scan is the first step from words to meaning: it knows names, and no grammar. At each word the first rule that fits
+// wins, then the longest phrase of the vocabulary, then names that the structure has.
 func (s *scanner) scan(words []word) []item {
 	s.words, s.last, s.items = words, word{}, nil
 	for len(s.words) > 0 {
@@ -122,7 +121,6 @@ func (s *scanner) read(rule string, m []string) []item {
 
 func wordsIn(m []string) int { return strings.Count(m[0], " ") }
 
-// add appends items that n words stand for, and moves on.
 func (s *scanner) add(n int, items ...item) {
 	n = min(n, len(s.words))
 	for _, it := range items {
@@ -190,9 +188,8 @@ func letterNames(word string) (codes []string) {
 	return codes
 }
 
-// decimal reads a number, which the caller knows to be one.
 func decimal(text string) float64 {
-	v, _ := strconv.ParseFloat(text, 64)
+	v, _ := strconv.ParseFloat(text, 64) // the pattern of a rule has made sure that it is one
 	return v
 }
 

@@ -92,7 +92,6 @@ func (t *table) expand(text string) string {
 // compile makes a pattern match at the beginning of words that are separated by one blank each, up to a blank.
 func compile(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` + pattern + `) `) }
 
-// addPhrase enters one phrase, unless an earlier concept has it.
 func (t *table) addPhrase(concept, phrase string) {
 	for _, words := range sentences(phrase) { // not more than one
 		key := phraseOf(words)
@@ -123,7 +122,6 @@ func (t *table) find(phrase string) string {
 	return concept
 }
 
-// phraseOf joins words to a key of the table.
 func phraseOf(words []word) string {
 	var list []string
 	for _, w := range words {
@@ -135,8 +133,6 @@ func phraseOf(words []word) string {
 // oneOf reports whether a word is in a list of words, written as one string.
 func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
 
-// matches reports whether text begins with a pattern of the table.
 func (t *table) matches(pattern, text string) bool { return t.patterns[pattern].MatchString(text) }
 
-// listed reports whether a word is in a list of the table.
 func listed(w, list string) bool { return slices.Contains(vocabulary().lists[list], w) }

@@ -12,7 +12,6 @@ type word struct {
 	low string // lower case
 }
 
-// asWritten joins words by one blank.
 func asWritten(words []word) string {
 	var list []string
 	for _, w := range words {
@@ -66,7 +65,6 @@ func inWord(c rune) bool {
 	return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("'*+", c)
 }
 
-// decimalPoint reports whether a full stop stands between two digits.
 func decimalPoint(r []rune, i int) bool {
 	return r[i] == '.' && i > 0 && i+1 < len(r) && unicode.IsDigit(r[i-1]) && unicode.IsDigit(r[i+1])
 }
