@@ -83,8 +83,9 @@ var contraction = regexp.MustCompile(`(?i)'(s|m|d|re|ve|ll)$`)
 
 // expand resolves contractions: isn't is is not, what's is what, chain A's is chain A.
 func expand(raw string) []word {
-	if stem, ok := strings.CutSuffix(strings.ToLower(raw), "n't"); ok {
-		return []word{{raw[:len(stem)], stem}, {"not", "not"}}
+	if strings.HasSuffix(strings.ToLower(raw), "n't") {
+		stem := raw[:len(raw)-len("n't")] // some letters have another length in lower case
+		return []word{{stem, strings.ToLower(stem)}, {"not", "not"}}
 	}
 	raw = contraction.ReplaceAllString(strings.TrimLeft(raw, "'"), "")
 	if raw == "" {
