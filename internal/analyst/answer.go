@@ -71,7 +71,7 @@ func (t *talk) close() Reply {
 	}
 	r := t.reply
 	r.Abstained = len(r.Topics) == 0
-	r.Confidence = leastSure(t.certainty...)
+	r.Confidence = leastSure(r.Confidence)
 	r.Topics = slices.Compact(r.Topics)
 	r.Text = strings.Join(t.texts, "\n") + "\n— " + Name + "."
 	return r

@@ -125,8 +125,8 @@ func (r *reader) stateCondition(st state) *condition {
 	return segments
 }
 
-// segment counts the segments of each chain that the question is about, and makes the condition of one of them. A strand
-// of one residue is an isolated bridge and not counted.
+// segment counts the segments of each chain that the question is about, and makes the condition of one of them. A
+// strand of one residue is an isolated bridge and not counted.
 func (q *query) segment(st state, all []int, which item) *condition {
 	var names []string
 	var sites []int

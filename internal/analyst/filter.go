@@ -182,12 +182,9 @@ func (q *query) polymers() []facts.Chain {
 
 // passes returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
 func (q *query) passes() func(facts.ResidueRef) bool {
-	if len(q.filter()) == 0 {
-		return func(facts.ResidueRef) bool { return true }
-	}
-	chosen := map[facts.ResidueRef]bool{}
+	all, chosen := len(q.filter()) == 0, map[facts.ResidueRef]bool{}
 	for _, i := range q.sites() {
 		chosen[q.x.Sites[i].Ref] = true
 	}
-	return func(r facts.ResidueRef) bool { return chosen[r] }
+	return func(r facts.ResidueRef) bool { return all || chosen[r] }
 }

@@ -59,7 +59,7 @@ func (q *query) spanWithCount(sites []int) string {
 	return fmt.Sprintf("%s (%s)", q.x.Span(sites), residues(len(sites)))
 }
 
-// metric is the answer of a topic that is a value of any group of residues. Add adds what follows the name of the group.
+// metric is the answer of a topic that is a value of any group; add writes what follows the name of the group.
 func metric(add func(*query, *part, group)) func(*query) part {
 	return func(q *query) part { return q.measure(add) }
 }

@@ -13,8 +13,8 @@ import (
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
 	chains, ligands, atoms map[string]bool
-	words                  []word // that are left
-	last                   word   // the one before
+	words                  []string // that are left
+	last                   string   // the one before
 	items                  []item
 }
 
@@ -35,8 +35,8 @@ func newScanner(x *facts.Index) *scanner {
 
 // scan is the first step from words to meaning: it knows names, and no grammar. At each word the first rule that fits
 // wins, then the longest phrase of the vocabulary, then names that the structure has.
-func (s *scanner) scan(words []word) []item {
-	s.words, s.last, s.items = words, word{}, nil
+func (s *scanner) scan(words []string) []item {
+	s.words, s.last, s.items = words, "", nil
 	for len(s.words) > 0 {
 		switch concept, n := vocabulary().lookup(s.words); {
 		case s.rule():
@@ -45,7 +45,7 @@ func (s *scanner) scan(words []word) []item {
 		case s.single():
 		case n == 1:
 			s.phrase(concept, 1)
-		case s.words[0].low == "-" || s.words[0].low == ":":
+		case s.words[0] == "-" || s.words[0] == ":":
 			s.add(1)
 		default:
 			s.add(1, item{concept: "?"})
@@ -75,7 +75,7 @@ func withChains(items []item) (out []item) {
 
 // rule applies the first rule that fits. A number with a unit after it is nothing that these read.
 func (s *scanner) rule() bool {
-	text := asWritten(facts.Head(s.words, 10)) + " "
+	text := strings.Join(facts.Head(s.words, 10), " ") + " "
 	for _, r := range vocabulary().rules {
 		m := r.pattern.FindStringSubmatch(text)
 		if m == nil || vocabulary().matches("isUnit", text[len(m[0]):]) {
@@ -97,18 +97,15 @@ func (s *scanner) read(rule string, m []string) []item {
 		return s.mutation(m)
 	case "chain end":
 		return s.chainEnd(m)
-	case "pH":
-		return []item{{concept: "@ph", value: decimal(m[1])}}
-	case "radius":
-		return []item{{concept: "@radius", value: decimal(m[2]), above: vocabulary().matches("isMore", m[1]+" ")}}
+	case "@ph", "@radius", "@limit": // one group is the number, and another may say that it is the least
+		it := item{concept: rule}
+		for _, group := range m[1:] {
+			it.value = max(it.value, decimal(group))
+			it.above = it.above || vocabulary().matches("isMore", group+" ")
+		}
+		return []item{it}
 	case "band":
 		return s.band(m)
-	case "limit":
-		word, value := m[1], m[2]
-		if strings.HasPrefix(strings.ToLower(value), "or ") {
-			word, value = value, word
-		}
-		return []item{{concept: "@limit", value: decimal(value), above: vocabulary().matches("isMore", word+" ")}}
 	case "named residue":
 		return s.namedResidue(m)
 	case "numbers":
@@ -124,18 +121,18 @@ func wordsIn(m []string) int { return strings.Count(m[0], " ") }
 func (s *scanner) add(n int, items ...item) {
 	n = min(n, len(s.words))
 	for _, it := range items {
-		it.text = asWritten(s.words[:n])
+		it.text = strings.Join(s.words[:n], " ")
 		s.items = append(s.items, it)
 	}
 	s.last, s.words = s.words[n-1], s.words[n:]
 }
 
 // peek returns the word n places from here; empty after the sentence.
-func (s *scanner) peek(n int) word {
+func (s *scanner) peek(n int) string {
 	if n < len(s.words) {
 		return s.words[n]
 	}
-	return word{}
+	return ""
 }
 
 func (s *scanner) has(concept string) bool {
@@ -167,7 +164,7 @@ func (s *scanner) phrase(concept string, n int) {
 // letters or of a nucleotide, or the one-letter codes of proteins, RNA and DNA; nil where it names none.
 func letterNames(word string) (codes []string) {
 	up := strings.ToUpper(word)
-	if names, ok := strings.CutPrefix(vocabulary().find(strings.ToLower(word)), "@name "); ok {
+	if names, ok := strings.CutPrefix(vocabulary().find(word), "@name "); ok {
 		return strings.Fields(names)
 	}
 	for _, code := range [...]string{up, strings.TrimSuffix(up, "S")} {
@@ -189,12 +186,12 @@ func letterNames(word string) (codes []string) {
 }
 
 func decimal(text string) float64 {
-	v, _ := strconv.ParseFloat(text, 64) // the pattern of a rule has made sure that it is one
+	v, _ := strconv.ParseFloat(text, 64) // 0 where it is none
 	return v
 }
 
-func isNumber(w word) bool {
-	_, err := strconv.Atoi(w.low)
+func isNumber(word string) bool {
+	_, err := strconv.Atoi(word)
 	return err == nil
 }
 
@@ -224,7 +221,7 @@ func (s *scanner) chainEnd(m []string) []item {
 	if i := slices.Index(vocabulary().lists["spoken"], strings.ToLower(m[2])); i >= 0 {
 		n = i + 1
 	}
-	next := s.peek(wordsIn(m)).low
+	next := s.peek(wordsIn(m))
 	endsHere := next == "" || oneOf(vocabulary().find(next), "ask in of &")
 	if n == 0 || !vocabulary().matches("endsInNoun", m[0]) && !endsHere {
 		return nil // the first two helices
@@ -286,19 +283,19 @@ func (s *scanner) announcedChain(m []string) []item {
 // single reads one word that names a chain, a residue, a ligand or an atom.
 func (s *scanner) single() bool {
 	w, next := s.peek(0), s.peek(1)
-	up := strings.ToUpper(w.raw)
-	names := letterNames(w.raw)
-	isChain := s.chains[w.raw] && (oneOf(next.low, "and - /") || s.last.raw != "" && w.raw != "I" &&
-		(w.raw != "A" || s.last.low != "is"))
+	up, low, after := strings.ToUpper(w), strings.ToLower(w), strings.ToLower(next)
+	names := letterNames(w)
+	isChain := s.chains[w] && (oneOf(after, "and - /") || s.last != "" && w != "I" &&
+		(w != "A" || strings.ToLower(s.last) != "is"))
 	code := s.ligandCode(w, next)
 	switch {
 	case isChain:
-		s.add(1, item{concept: "@chain", names: []string{w.raw}})
+		s.add(1, item{concept: "@chain", names: []string{w}})
 	case code != "":
 		s.ligand(code, 1)
-	case names != nil && w.raw != "his" && len(w.raw) > 1 && (len(w.raw) > 2 || w.raw == up):
+	case names != nil && w != "his" && len(w) > 1 && (len(w) > 2 || w == up):
 		s.add(1, item{concept: "@name", names: names})
-	case s.atoms[up] && (w.raw == up || oneOf(w.low, "ca cb")) && (len(up) > 1 || next.low == "atom"):
+	case s.atoms[up] && (w == up || oneOf(low, "ca cb")) && (len(up) > 1 || after == "atom"):
 		s.add(1, item{concept: "@atom", names: []string{up}})
 	default:
 		return false
@@ -308,13 +305,13 @@ func (s *scanner) single() bool {
 
 // ligandCode returns the code of a ligand of the structure that a word names: ZN, bnz, Zn202; empty where it names
 // none.
-func (s *scanner) ligandCode(w, next word) string {
-	up := strings.ToUpper(w.raw)
+func (s *scanner) ligandCode(w, next string) string {
+	up, after := strings.ToUpper(w), strings.ToLower(next)
 	code := strings.TrimRight(up, "0123456789")
 	switch {
-	case s.ligands[w.raw] && (len(w.raw) > 1 || next.low == "ion") && !(s.atoms[w.raw] && next.low == "of"):
-		return w.raw
-	case s.ligands[up] && len(up) >= 3 && vocabulary().find(w.low) == "":
+	case s.ligands[w] && (len(w) > 1 || after == "ion") && !(s.atoms[w] && after == "of"):
+		return w
+	case s.ligands[up] && len(up) >= 3 && vocabulary().find(w) == "":
 		return up
 	case len(code) >= 2 && code != up && s.ligands[code]:
 		return code

@@ -10,17 +10,16 @@ import (
 
 // talk answers one message of a user: its sentences, and the questions that each of them asks.
 type talk struct {
-	f         *facts.Facts
-	x         *facts.Index
-	scanner   *scanner // of the names of the structure
-	near      *int     // what is left of maxNear
-	reply     Reply
-	texts     []string
-	certainty []Certainty
-	lost      [][]item            // parts that were not understood, so that suggestions help
-	outside   map[string][]string // for each matter that no structure can tell, the words that were refused
-	clauses   int                 // questions read so far
-	last      *query              // the question before, nil where it was not answered
+	f       *facts.Facts
+	x       *facts.Index
+	scanner *scanner // of the names of the structure
+	near    *int     // what is left of maxNear
+	reply   Reply
+	texts   []string
+	lost    [][]item            // parts that were not understood, so that suggestions help
+	outside map[string][]string // for each matter that no structure can tell, the words that were refused
+	clauses int                 // questions read so far
+	last    *query              // the question before, nil where it was not answered
 }
 
 // answer reads the sentences. One that asks nothing, such as "Look at chain B.", could narrow the others: with one of
@@ -179,7 +178,7 @@ func (t *talk) respond(q *query) {
 			t.reply.Cited = append(t.reply.Cited, r)
 		}
 	}
-	t.certainty = append(t.certainty, p.sure)
+	t.reply.Confidence = leastSure(t.reply.Confidence, p.sure)
 }
 
 // isElliptic reports whether a question after another leaves out what it is about, or could share the filter of the

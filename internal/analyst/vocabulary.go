@@ -94,7 +94,7 @@ func compile(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` 
 
 func (t *table) addPhrase(concept, phrase string) {
 	for _, words := range sentences(phrase) { // not more than one
-		key := phraseOf(words)
+		key := strings.ToLower(strings.Join(words, " "))
 		if t.concepts[key] == "" {
 			t.concepts[key] = concept
 			t.longest = max(t.longest, len(words))
@@ -104,9 +104,9 @@ func (t *table) addPhrase(concept, phrase string) {
 
 // lookup finds the longest phrase at the beginning of words: its concept and how many words it has, 0 where there is
 // none.
-func (t *table) lookup(words []word) (concept string, n int) {
+func (t *table) lookup(words []string) (concept string, n int) {
 	for n = min(t.longest, len(words)); n > 0; n-- {
-		if concept = t.find(phraseOf(words[:n])); concept != "" {
+		if concept = t.find(strings.Join(words[:n], " ")); concept != "" {
 			return concept, n
 		}
 	}
@@ -115,19 +115,12 @@ func (t *table) lookup(words []word) (concept string, n int) {
 
 // find returns the concept of a phrase, with or without a plural s; empty where it is not known.
 func (t *table) find(phrase string) string {
+	phrase = strings.ToLower(phrase)
 	concept := t.concepts[phrase]
 	if concept == "" && len(phrase) > 3 {
 		concept = t.concepts[strings.TrimSuffix(phrase, "s")]
 	}
 	return concept
-}
-
-func phraseOf(words []word) string {
-	var list []string
-	for _, w := range words {
-		list = append(list, w.low)
-	}
-	return strings.Join(list, " ")
 }
 
 // oneOf reports whether a word is in a list of words, written as one string.
