@@ -34,23 +34,23 @@ func (q *query) groups() (out []group) {
 		return out
 	}
 	sites := q.sites()
+	add := func(label string, sites []int) { out = append(out, group{label: label, sites: sites}) }
 	ranges := len(q.conds) == 1 && q.conds.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions()
 	switch plain := q.relation == nil && !q.conds.negated(); {
 	case len(sites) == 0:
 	case plain && ranges:
 		for _, run := range q.conds[0].sites {
-			out = append(out, group{label: q.spanWithCount(run), sites: run})
+			add(q.spanWithCount(run), run)
 		}
 	case plain && q.conds.only(ofState, ofChain):
 		for _, run := range q.x.Segments(sites) {
-			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.x.Span(run),
-				residues(len(run)))
-			out = append(out, group{label: label, sites: run})
+			state := facts.StateName(q.x.Sites[run[0]].State)
+			add(fmt.Sprintf("%s %s with %s", state, q.x.Span(run), residues(len(run))), run)
 		}
 	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.x.Runs(sites)) == 1:
-		out = []group{{label: q.spanWithCount(sites), sites: sites}}
+		add(q.spanWithCount(sites), sites)
 	default:
-		out = []group{{label: fmt.Sprintf("the set of %s%s", residues(len(sites)), q.filter().that()), sites: sites}}
+		add(fmt.Sprintf("the set of %s%s", residues(len(sites)), q.filter().that()), sites)
 	}
 	return out
 }

@@ -67,9 +67,8 @@ type reader struct {
 // or as a topic, which choose and refuses then account for; nothing is passed over but fillers.
 //
 // For "charged residues of chain B in helices within 5 Å of the ligand" that is a filter of three conditions (charged,
-// in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor. Earlier is the query before it, to which
-// "them" refers.
-func (t *talk) query(items []item, earlier *query) *query {
+// in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor.
+func (t *talk) query(items []item) *query {
 	q := &query{f: t.f, x: t.x, near: t.near, items: items, has: map[string]bool{}, pH: 7}
 	r := &reader{query: q}
 	for _, it := range items {
@@ -80,7 +79,7 @@ func (t *talk) query(items []item, earlier *query) *query {
 	for i := range items {
 		r.item(i)
 	}
-	r.finish(earlier)
+	r.finish(t.last)
 	q.topic = q.choose()
 	return q
 }
@@ -229,7 +228,8 @@ func (r *reader) settle(c *condition) {
 	r.last, r.joined, r.prep, r.not = c, false, false, false
 }
 
-// finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means.
+// finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means, which
+// refers to the query before.
 func (r *reader) finish(earlier *query) {
 	r.relationLast = r.quiet == 0
 	r.negated = r.not && !r.has["inchain"]

@@ -93,10 +93,7 @@ func (q *query) addNamed(p *part, base, noun filter, c *condition) {
 	subject := base.and(noun...)
 	sites := q.sitesWhere(subject)
 	for _, i := range sites {
-		is := q.opposite(c, i)
-		if c.holds(i) {
-			is = c.String()
-		}
+		is := q.predicate(c, i)
 		if groups[is] = append(groups[is], i); len(groups[is]) == 1 {
 			order = append(order, is)
 		}
@@ -119,10 +116,13 @@ func (q *query) addNamed(p *part, base, noun filter, c *condition) {
 	p.add(".")
 }
 
-func (q *query) opposite(c *condition, site int) string {
+// predicate says what a residue is: the condition, or what it is instead.
+func (q *query) predicate(c *condition, site int) string {
 	s := &q.x.Sites[site]
 	share, ok := s.Accessible()
 	switch {
+	case c.holds(site):
+		return c.String()
 	case c.not:
 		return strings.TrimPrefix(c.String(), "not ")
 	case c.property == ofSurface && ok:

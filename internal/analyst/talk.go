@@ -125,7 +125,7 @@ func bare(items []item) bool {
 // clause answers one question, or says why not. A list of topics that is no question by itself is answered topic by
 // topic.
 func (t *talk) clause(items []item) {
-	q := t.query(items, t.last)
+	q := t.query(items)
 	outside := slices.IndexFunc(items, item.isOutside)
 	unknown := keep(items, item.isUnknown)
 	if parts := bareParts(items); parts != nil && (q.topic == nil || outside >= 0 || len(unknown) > 0) {
