@@ -51,10 +51,6 @@ func (c *condition) holds(site int) bool {
 	})
 }
 
-// isWhere reports whether the condition says where to look, and not what residues are like: "3 of 21 residues" counts
-// from the chain or the numbers that the question names.
-func (c *condition) isWhere() bool { return !c.not && (c.property == ofChain || c.property == ofPlace) }
-
 // isNoun reports whether the condition names what residues are, and not what they are like.
 func (c *condition) isNoun() bool { return !c.not && c.property == ofName }
 

@@ -29,11 +29,12 @@ func (q *query) residuesWith() part {
 	noun, rest := asked.divide((*condition).isNoun)
 	if len(noun) > 0 && len(rest) > 0 && !q.asksAll() && !q.has["percent"] {
 		subject := q.sitesWhere(base.and(noun...))
+		names := q.asksYesOrNo() || len(hits) == 0 && !q.has["howmany"]
 		switch {
 		case len(subject) == 0:
 			p.add("%s: 0 of %s%s are %s, so none is %s.", q.noOrNone(), residues(len(from)), base.that(), noun, rest)
 			return p
-		case q.namesEach(rest, len(subject), len(hits)):
+		case names && len(subject) <= maxNamed && len(rest) == 1 && rest.only(ofSurface, ofState, ofLimit):
 			q.addNamed(&p, base, noun, rest[0])
 			return p
 		case q.asksYesOrNo() || len(hits) == 0:
@@ -45,13 +46,6 @@ func (q *query) residuesWith() part {
 }
 
 func (q *query) asksAll() bool { return q.every && q.opensWithVerb() }
-
-// namesEach reports whether an answer names each residue of the subject with what it is: there are few, and the
-// question is whether they pass one condition, or none passes.
-func (q *query) namesEach(rest filter, subject, hits int) bool {
-	wanted := q.asksYesOrNo() || hits == 0 && !q.has["howmany"]
-	return wanted && subject <= maxNamed && len(rest) == 1 && rest.only(ofSurface, ofState, ofLimit)
-}
 
 func (q *query) addCount(p *part, base, asked filter, from, hits []int) {
 	all, yesOrNo, share := q.asksAll(), q.asksYesOrNo(), q.has["percent"]
@@ -149,7 +143,9 @@ func (q *query) subjectAndPredicate() (base, asked filter) {
 	case q.asksAll(), q.has["percent"] && slices.ContainsFunc(q.items, item.isVerb):
 		return all[:last], all[last:]
 	}
-	base, asked = all.divide((*condition).isWhere)
+	base, asked = all.divide(func(c *condition) bool {
+		return !c.not && (c.property == ofChain || c.property == ofPlace)
+	})
 	switch {
 	case q.has["percent"] && len(asked) != 1:
 		return nil, nil // a share of which of them?

@@ -94,7 +94,10 @@ func (s *scanner) rule() bool {
 func (s *scanner) read(rule string, m []string) []item {
 	switch rule {
 	case "mutation":
-		return s.mutation(m)
+		if letterNames(m[1]) == nil || letterNames(m[3]) == nil || isNumber(s.peek(wordsIn(m))) {
+			return nil
+		}
+		return []item{{concept: "!mutation"}}
 	case "chain end":
 		return s.chainEnd(m)
 	case "@ph", "@radius", "@limit": // one group is the number, and another may say that it is the least
@@ -105,7 +108,10 @@ func (s *scanner) read(rule string, m []string) []item {
 		}
 		return []item{it}
 	case "band":
-		return s.band(m)
+		if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
+			return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
+		}
+		return residueItem(nil, m[1], m[2])
 	case "named residue":
 		return s.namedResidue(m)
 	case "numbers":
@@ -206,16 +212,7 @@ func residueItem(names []string, from, to string) []item {
 	return []item{{concept: "@residue", mention: m}}
 }
 
-// mutation reads K8A, Lys48 to Ala. It needs two names of residues around a number.
-func (s *scanner) mutation(m []string) []item {
-	if letterNames(m[1]) == nil || letterNames(m[3]) == nil || isNumber(s.peek(wordsIn(m))) {
-		return nil
-	}
-	return []item{{concept: "!mutation"}}
-}
-
-// chainEnd reads the first 20 residues, the last ten, the C-terminal 5 amino acids. It counts residues from an end of
-// the chain, and not segments.
+// chainEnd counts residues from an end of the chain, and not segments.
 func (s *scanner) chainEnd(m []string) []item {
 	n := int(decimal(m[2]))
 	if i := slices.Index(vocabulary().lists["spoken"], strings.ToLower(m[2])); i >= 0 {
@@ -232,15 +229,7 @@ func (s *scanner) chainEnd(m []string) []item {
 	return []item{{concept: "@residue", mention: mention{first: n}}}
 }
 
-// band reads a pLDDT between 50 and 70, and a range between 10 and 40.
-func (s *scanner) band(m []string) []item {
-	if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
-		return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
-	}
-	return residueItem(nil, m[1], m[2])
-}
-
-// namedResidue reads K8, Lys8, lysine 8, Lys8 to Lys12. The ends of a distance are two residues, and not a range.
+// namedResidue reads the ends of a distance as two residues, and not as a range.
 func (s *scanner) namedResidue(m []string) []item {
 	names := letterNames(m[1])
 	fused := strings.HasPrefix(m[0], m[1]+m[2])
@@ -253,8 +242,7 @@ func (s *scanner) namedResidue(m []string) []item {
 	return residueItem(names, m[2], m[3])
 }
 
-// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other number
-// without a unit is unknown, and makes the question refused.
+// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other is unknown.
 func (s *scanner) bareNumber(m []string) []item {
 	k := len(s.items) - 1
 	for k >= 0 && s.items[k].is("filler & or of in residue") {
@@ -266,8 +254,8 @@ func (s *scanner) bareNumber(m []string) []item {
 	return residueItem(nil, m[1], m[2])
 }
 
-// announcedChain reads chain A. After the word chain an unknown capital or number is a chain, too, so that a question
-// about a chain that is not there is refused for that reason.
+// announcedChain takes an unknown capital or number for a chain, too, so that a question about a chain that is not there
+// is refused for that reason.
 func (s *scanner) announcedChain(m []string) []item {
 	id, up := m[1], strings.ToUpper(m[1])
 	if !s.chains[id] && s.chains[up] {
