@@ -254,8 +254,8 @@ func (s *scanner) bareNumber(m []string) []item {
 	return residueItem(nil, m[1], m[2])
 }
 
-// announcedChain takes an unknown capital or number for a chain, too, so that a question about a chain that is not there
-// is refused for that reason.
+// announcedChain takes an unknown capital or number for a chain, too, so that a question about a chain that is not
+// there is refused for that reason.
 func (s *scanner) announcedChain(m []string) []item {
 	id, up := m[1], strings.ToUpper(m[1])
 	if !s.chains[id] && s.chains[up] {
