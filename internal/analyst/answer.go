@@ -71,7 +71,7 @@ func (t *talk) close() Reply {
 	}
 	r := t.reply
 	r.Abstained = len(r.Topics) == 0
-	r.Confidence = leastSure(t.certainty...)
+	r.Confidence = leastSure(r.Confidence)
 	r.Topics = slices.Compact(r.Topics)
 	r.Text = strings.Join(t.texts, "\n") + "\n— " + Name + "."
 	return r
@@ -132,7 +132,7 @@ func (t *talk) nearest(items []item) (list []string) {
 			case !words[it.concept] || it.is("filler ask & or in of has it any residue chain structure protein"):
 			case it.isQuestionWord():
 				score[question]++
-			case it.soft():
+			case it.isSoft():
 				score[question] += shared
 			default:
 				score[question] += 3 * shared
@@ -162,13 +162,8 @@ func refusal(format string, a ...any) part {
 // maxListed is how many residues, pairs or ranges one list of an answer names.
 const maxListed = 60
 
-// residueRange is a run of residues, which an answer names by its ends.
-type residueRange struct{ from, to facts.ResidueRef }
-
-func (r residueRange) String() string { return facts.Span(r.from, r.to) }
-
-// add appends formatted text. It cites the residues among the arguments, and writes lists of residues, of pairs of
-// atoms and of ranges out; they are formatted as %s.
+// add appends formatted text. It cites the residues among the arguments, and writes lists of residues and of pairs of
+// atoms out; they are formatted as %s.
 func (p *part) add(format string, a ...any) {
 	for k, arg := range a {
 		switch v := arg.(type) {
@@ -182,13 +177,6 @@ func (p *part) add(format string, a ...any) {
 		case []facts.AtomPair:
 			a[k] = facts.OrNone(facts.PairList(v, maxListed))
 			p.cited = append(p.cited, facts.PairRefs(facts.Head(v, maxListed))...)
-		case []residueRange:
-			var names []string
-			for _, r := range facts.Head(v, maxListed) {
-				names = append(names, r.String())
-				p.cited = append(p.cited, r.from, r.to)
-			}
-			a[k] = facts.OrNone(facts.Join(names, maxListed))
 		}
 	}
 	p.text += fmt.Sprintf(format, a...)
@@ -209,15 +197,16 @@ func number(n int, one, many string) string {
 	return facts.Quantity(n, one, many)
 }
 
-// residues writes a number of residues: 1 residue, 3 residues.
 func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
 
-// ranges names sites as ranges without a gap, which shortens long lists of residues.
-func (q *query) ranges(sites []int) (out []residueRange) {
-	for _, run := range q.x.Runs(sites) {
-		out = append(out, residueRange{q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref})
+// ranges names sites as ranges without a gap, which shortens long lists of residues. It cites the ends of each range.
+func (q *query) ranges(p *part, sites []int) string {
+	var names []string
+	for _, run := range facts.Head(q.x.Runs(sites), maxListed) {
+		names = append(names, q.x.Span(run))
+		p.cited = append(p.cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
 	}
-	return out
+	return facts.OrNone(facts.Join(names, maxListed))
 }
 
 // withResidue names the filter at the beginning of an answer.

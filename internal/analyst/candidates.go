@@ -13,8 +13,7 @@ const (
 	maxCandidates = 20  // candidates that one answer names
 )
 
-// candidates answers "what could I mutate" and "where could I put a tag" by geometry alone. A tag goes to an end of a
-// chain.
+// candidates answers "what could I mutate" and "where could I put a tag". A tag goes to an end of a chain.
 func (q *query) candidates() part {
 	tag, noun, where := q.has["tag"], "a candidate", "residue of a protein"
 	rule := "; it is in no salt bridge, and no GLY, no PRO and no CYS in a disulfide"
@@ -85,7 +84,6 @@ func (q *query) terminus(i int) string {
 	return ""
 }
 
-// accessible writes the share of a residue's surface that water can reach.
 func (q *query) accessible(i int) string {
 	share, _ := q.x.Sites[i].Accessible()
 	if share >= 1 { // an end of a chain has more than the middle of Gly-X-Gly

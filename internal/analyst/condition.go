@@ -12,43 +12,38 @@ import (
 )
 
 // condition makes the condition that an item stands for; nil where it stands for none.
-func (q *query) condition(it item) *condition {
+func (r *reader) condition(it item) *condition {
 	switch it.concept {
 	case "@name": // a modified residue counts as its parent
-		return q.newCondition(ofName, it.names[0], func(s *facts.Site) bool { return s.Is(it.names) })
+		return r.newCondition(ofName, it.names[0], func(s *facts.Site) bool { return s.Is(it.names) })
 	case "@class":
-		return q.classCondition(strings.ReplaceAll(it.names[0], "-", " "), it.names[1])
+		return r.classCondition(strings.ReplaceAll(it.names[0], "-", " "), it.names[1])
 	case "@chain":
-		return q.chainCondition(it.names[0])
+		return r.chainCondition(it.names[0])
 	case "rna":
-		return q.newCondition(ofChain, "of RNA", func(s *facts.Site) bool { return s.Kind == structure.RNA })
+		return r.kindCondition("RNA", structure.RNA)
 	case "dna":
-		return q.newCondition(ofChain, "of DNA", func(s *facts.Site) bool { return s.Kind == structure.DNA })
+		return r.kindCondition("DNA", structure.DNA)
 	case "nucleic":
-		return q.newCondition(ofChain, "of nucleic acid", func(s *facts.Site) bool {
-			return s.Kind == structure.RNA || s.Kind == structure.DNA
-		})
+		return r.kindCondition("nucleic acid", structure.RNA, structure.DNA)
 	case "buried":
-		return q.newCondition(ofSurface, exposure(0), func(s *facts.Site) bool {
-			share, ok := s.Accessible()
-			return ok && share < facts.BuriedBelow
-		})
+		return r.surfaceCondition(exposure(0))
 	case "exposed", "surface":
-		return q.newCondition(ofSurface, exposure(1), func(s *facts.Site) bool {
-			share, ok := s.Accessible()
-			return ok && share >= facts.BuriedBelow
-		})
+		return r.surfaceCondition(exposure(1))
 	case "@limit":
 		if it.above {
-			return q.newCondition(ofLimit, fmt.Sprintf("at a pLDDT of %g or more", it.value),
+			return r.newCondition(ofLimit, fmt.Sprintf("at a pLDDT of %g or more", it.value),
 				func(s *facts.Site) bool { return s.PLDDT >= it.value })
 		}
-		return q.newCondition(ofLimit, fmt.Sprintf("below a pLDDT of %g", it.value),
+		return r.newCondition(ofLimit, fmt.Sprintf("below a pLDDT of %g", it.value),
 			func(s *facts.Site) bool { return s.PLDDT < it.value })
 	case "@residue":
-		return q.placeCondition(it.mention)
+		return r.placeCondition(it.mention)
 	case "@ligand": // of no polymer, and so an anchor or an end only
 		return &condition{wording: it.names}
+	}
+	if st, ok := vocabulary().states[it.concept]; ok {
+		return r.stateCondition(st)
 	}
 	return nil
 }
@@ -59,6 +54,17 @@ func (q *query) newCondition(p property, wording string, accept func(s *facts.Si
 	return &condition{property: p, wording: []string{wording}, sites: [][]int{sites}}
 }
 
+func (q *query) kindCondition(name string, kinds ...structure.Kind) *condition {
+	return q.newCondition(ofChain, "of "+name, func(s *facts.Site) bool { return slices.Contains(kinds, s.Kind) })
+}
+
+func (q *query) surfaceCondition(wording string) *condition {
+	return q.newCondition(ofSurface, wording, func(s *facts.Site) bool {
+		share, ok := s.Accessible()
+		return ok && exposure(share) == wording
+	})
+}
+
 // exposure is the wording for a residue of which a share can be reached by water.
 func exposure(share float64) string {
 	if share < facts.BuriedBelow {
@@ -67,7 +73,7 @@ func exposure(share float64) string {
 	return "exposed (20 % accessible or more)"
 }
 
-// chainCondition is the residues of a chain. Where the chain does not exist, q.problem says so.
+// chainCondition is the residues of a chain, which must exist.
 func (q *query) chainCondition(id string) *condition {
 	if ids := chainIDs(q.f.Chains); !slices.Contains(ids, id) {
 		q.problem = fmt.Sprintf("There is no chain %s. The structure has %s %s.", id,
@@ -98,32 +104,32 @@ func (q *query) classCondition(name, letters string) *condition {
 	return c
 }
 
-// stateCondition is a state of secondary structure or, with ordinals or extremes, segments counted along each chain:
-// the second helix, the longest strand.
-func (q *query) stateCondition(st state, which []item) *condition {
-	c := q.newCondition(ofState, st.wording, func(s *facts.Site) bool {
+// stateCondition is a state of secondary structure or, with the ordinals or extremes that wait for it, segments counted
+// along each chain: the second helix, the longest strand.
+func (r *reader) stateCondition(st state) *condition {
+	if r.neighbour(1) != "residue" && oneOf(r.neighbour(-1), "howmany which all list") {
+		r.countsSegments = true
+	}
+	c := r.newCondition(ofState, st.wording, func(s *facts.Site) bool {
 		return strings.IndexByte(st.letters, s.State) >= 0
 	})
 	c.states = st.letters
-	if len(which) == 0 {
+	if len(r.which) == 0 {
 		return c
 	}
-	all := c.sites[0]
-	c.counted, c.wording, c.sites = true, nil, nil
-	for _, one := range which {
-		sites, wording := q.segment(st, all, one)
-		if !slices.Contains(c.wording, wording) {
-			c.wording, c.sites = append(c.wording, wording), append(c.sites, sites)
-		}
+	segments := &condition{property: ofState}
+	for _, which := range r.which {
+		segments.add(r.segment(st, c.sites[0], which))
 	}
-	c.states = strings.Repeat(st.letters, len(which))
-	return c
+	r.counted, r.which = true, nil
+	return segments
 }
 
-// segment counts the segments of each chain that the question is about, and returns the sites of one of them and how an
-// answer says it. A strand of one residue is an isolated bridge and not counted.
-func (q *query) segment(st state, all []int, which item) (sites []int, wording string) {
+// segment counts the segments of each chain that the question is about, and makes the condition of one of them. A
+// strand of one residue is an isolated bridge and not counted.
+func (q *query) segment(st state, all []int, which item) *condition {
 	var names []string
+	var sites []int
 	for _, ch := range q.f.Chains {
 		if len(q.chains) > 0 && !slices.Contains(q.chains, ch.ID) {
 			continue
@@ -144,7 +150,8 @@ func (q *query) segment(st state, all []int, which item) (sites []int, wording s
 	if which.concept != "@nth" {
 		ordinal = which.concept
 	}
-	return sites, fmt.Sprintf("in the %s %s (%s)", ordinal, st.noun, text)
+	wording := fmt.Sprintf("in the %s %s (%s)", ordinal, st.noun, text)
+	return &condition{wording: []string{wording}, sites: [][]int{sites}, counted: true, states: st.letters}
 }
 
 // pickRuns chooses the nth segment of a chain, -1 being the last, or its longest ones.
@@ -162,8 +169,7 @@ func pickRuns(runs [][]int, which item) [][]int {
 	return runs[n-1 : n]
 }
 
-// placeCondition is a residue, a range of numbers, or a part of each chain. Where no residue is there, q.problem says
-// so.
+// placeCondition is a residue, a range of numbers, or a part of each chain, where there must be a residue.
 func (q *query) placeCondition(m mention) *condition {
 	sites, problem := q.find(m)
 	q.problem = cmp.Or(q.problem, problem)

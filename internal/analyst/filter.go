@@ -51,10 +51,6 @@ func (c *condition) holds(site int) bool {
 	})
 }
 
-// isWhere reports whether the condition says where to look, and not what residues are like: "3 of 21 residues" counts
-// from the chain or the numbers that the question names.
-func (c *condition) isWhere() bool { return !c.not && (c.property == ofChain || c.property == ofPlace) }
-
 // isNoun reports whether the condition names what residues are, and not what they are like.
 func (c *condition) isNoun() bool { return !c.not && c.property == ofName }
 
@@ -70,7 +66,6 @@ func (c *condition) String() string {
 	return text
 }
 
-// add joins an alternative.
 func (c *condition) add(d *condition) {
 	for i, w := range d.wording {
 		if !slices.Contains(c.wording, w) {
@@ -105,12 +100,10 @@ func (f filter) holds(site int) bool {
 	return !slices.ContainsFunc(f, func(c *condition) bool { return !c.holds(site) })
 }
 
-// on reports whether there is a condition on one of the properties.
 func (f filter) on(list ...property) bool {
 	return slices.ContainsFunc(f, func(c *condition) bool { return slices.Contains(list, c.property) })
 }
 
-// only reports whether there are conditions on these properties alone.
 func (f filter) only(list ...property) bool {
 	return !slices.ContainsFunc(f, func(c *condition) bool { return !slices.Contains(list, c.property) })
 }
@@ -121,12 +114,10 @@ func (f filter) negated() bool {
 
 func (f filter) and(more ...*condition) filter { return slices.Concat(f, more) }
 
-// divide separates the conditions that pass a test from the others.
 func (f filter) divide(pass func(*condition) bool) (yes, no filter) {
 	return keep(f, pass), keep(f, func(c *condition) bool { return !pass(c) })
 }
 
-// certainty is what the selection rests on.
 func (f filter) certainty() Certainty {
 	list := []Certainty{Measured}
 	for _, c := range f {
@@ -135,7 +126,6 @@ func (f filter) certainty() Certainty {
 	return leastSure(list...)
 }
 
-// leastSure returns the least sure of some certainties.
 func leastSure(list ...Certainty) Certainty {
 	for _, c := range [...]Certainty{Estimated, Geometric, Measured} {
 		if slices.Contains(list, c) {
@@ -145,7 +135,6 @@ func leastSure(list ...Certainty) Certainty {
 	return Nothing
 }
 
-// keep returns a new list of the entries that pass.
 func keep[T any, L ~[]T](list L, pass func(T) bool) (out L) {
 	for _, e := range list {
 		if pass(e) {
@@ -173,10 +162,8 @@ func (q *query) partial() bool {
 	return !q.conds.only(ofChain) || q.relation != nil && len(q.relation.sites) > 0
 }
 
-// sites returns the polymer residues that pass the filter.
 func (q *query) sites() []int { return q.sitesWhere(q.filter()) }
 
-// sitesWhere returns the polymer residues at which all conditions hold.
 func (q *query) sitesWhere(f filter) []int { return q.x.Select(f.holds) }
 
 func (q *query) chainSites(id string) []int {
@@ -191,12 +178,9 @@ func (q *query) polymers() []facts.Chain {
 
 // passes returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
 func (q *query) passes() func(facts.ResidueRef) bool {
-	if len(q.filter()) == 0 {
-		return func(facts.ResidueRef) bool { return true }
-	}
-	chosen := map[facts.ResidueRef]bool{}
+	all, chosen := len(q.filter()) == 0, map[facts.ResidueRef]bool{}
 	for _, i := range q.sites() {
 		chosen[q.x.Sites[i].Ref] = true
 	}
-	return func(r facts.ResidueRef) bool { return chosen[r] }
+	return func(r facts.ResidueRef) bool { return all || chosen[r] }
 }

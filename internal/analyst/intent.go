@@ -40,17 +40,8 @@ var intents = sync.OnceValue(func() (out []*intent) {
 	return out
 })
 
-func intentNamed(name string) *intent {
-	for _, in := range intents() {
-		if in.Name == name {
-			return in
-		}
-	}
-	return nil
-}
-
-// lists are the topics that are answered by a function of their own; the others are metrics and bonds.
-var lists = map[string]func(*query) part{
+// answers has the answer of each topic.
+var answers = map[string]func(*query) part{
 	"overview":            (*query).overview,
 	"chains":              (*query).chainList,
 	"residue":             (*query).identity,
@@ -65,16 +56,17 @@ var lists = map[string]func(*query) part{
 	"pockets":             (*query).pocketList,
 	"gaps":                (*query).gapList,
 	"candidates":          (*query).candidates,
-}
-
-func (q *query) answer(in *intent) part {
-	if list, ok := lists[in.Name]; ok {
-		return list(q)
-	}
-	if _, ok := metrics[in.Name]; ok {
-		return q.measure(in)
-	}
-	return q.bonds(in.Name)
+	"disulfides":          (*query).bonds,
+	"salt bridges":        (*query).bonds,
+	"hydrogen bonds":      (*query).bonds,
+	"length":              metric(lengthOf),
+	"atoms":               metric(atomsOf),
+	"sequence":            metric(sequenceOf),
+	"composition":         metric(compositionOf),
+	"size":                metric(sizeOf),
+	"charge":              metric(chargeOf),
+	"weight":              metric(weightOf),
+	"surface":             metric(surfaceOf),
 }
 
 // topics are the concepts of a query that an intent must provide for.
@@ -90,13 +82,15 @@ func (q *query) topics() (out []string) {
 
 // choose finds the intent of a query; nil where it is not understood.
 func (q *query) choose() (best *intent) {
-	topics := q.topics()
+	topics, shape, score := q.topics(), "", 0
 	if len(topics) == 0 {
-		return intentNamed(q.byShape())
+		shape = q.byShape()
 	}
-	score := 0
 	for _, in := range intents() {
-		if w := in.match(q, topics); w > score {
+		if in.Name == shape {
+			return in
+		}
+		if w := in.match(q, topics); len(topics) > 0 && w > score {
 			best, score = in, w
 		}
 	}
@@ -183,10 +177,8 @@ func (q *query) byRelation(ofNumbers string) string {
 	return "residues"
 }
 
-// pointMentions reports whether the residues named are single ones.
 func (q *query) pointMentions() bool { return len(keep(q.mentions, mention.single)) == len(q.mentions) }
 
-// opensWithVerb reports whether the question starts like one that yes or no answers.
 func (q *query) opensWithVerb() bool {
 	k := slices.IndexFunc(q.items, func(it item) bool { return !it.is("& or") })
 	return k >= 0 && q.items[k].isVerb()

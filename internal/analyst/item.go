@@ -16,34 +16,25 @@ type item struct {
 // is reports whether the item is one of some concepts, written as one string.
 func (it item) is(concepts string) bool { return oneOf(it.concept, concepts) }
 
-// soft reports whether the item only asks or points, so that every topic accepts it.
-func (it item) soft() bool { return listed(it.concept, "soft") }
+// These are the kinds of items and words that vocabulary.txt describes.
+func (it item) isSoft() bool         { return listed(it.concept, "soft") }
+func (it item) isQuestionWord() bool { return listed(it.concept, "question") }
+func (it item) isVerb() bool         { return listed(strings.ToLower(it.text), "verb") }
+func (it item) isOutside() bool      { return strings.HasPrefix(it.concept, "!") }
+func (it item) isUnknown() bool      { return it.concept == "?" }
 
 // isMeaningful reports whether an item says more than please, and, or it.
 func (it item) isMeaningful() bool { return !it.is("filler & ask in but it") }
 
-// isQuestionWord reports whether an item opens a question.
-func (it item) isQuestionWord() bool { return listed(it.concept, "question") }
-
-// isVerb reports whether an item is a verb that opens a yes-or-no question.
-func (it item) isVerb() bool { return listed(strings.ToLower(it.text), "verb") }
-
-// isOutside reports whether an item is a matter that no structure can tell.
-func (it item) isOutside() bool { return strings.HasPrefix(it.concept, "!") }
-
-// isTopic reports whether an item names what is asked, or could.
-func (it item) isTopic() bool { return it.concept == "?" || !it.soft() }
-
 // asks reports whether an item makes what it stands in a question.
 func (it item) asks() bool {
 	return it.isQuestionWord() || it.concept == "ask" || it.isVerb() ||
-		!it.soft() && !it.is("not interface @radius contact around")
+		!it.isSoft() && !it.is("not interface @radius contact around")
 }
 
-// textOf quotes a part of the question. It returns the words of items as the question has them.
+// textOf returns the words of items as the question has them.
 func textOf(items []item) string { return strings.Join(texts(items), " ") }
 
-// texts returns what the question has for each item.
 func texts(items []item) (out []string) {
 	for _, it := range items {
 		if it.text != "" {

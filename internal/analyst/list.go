@@ -26,7 +26,6 @@ func (q *query) chainList() part {
 	return p
 }
 
-// ligandList lists the ligands and ions, those named or all, and the number of waters.
 func (q *query) ligandList() part {
 	p := part{sure: Measured}
 	var ligands, ions []facts.ResidueRef
@@ -98,8 +97,7 @@ func (q *query) scores() part {
 	return p
 }
 
-// pocketList answers by geometry alone, and not which ligand would bind. It lists the largest pockets that a selected
-// residue lines.
+// pocketList lists the largest pockets that a selected residue lines.
 func (q *query) pocketList() part {
 	if (q.has["ligand"] || len(q.ligands) > 0) && len(q.f.Ligands) == 0 {
 		return refusal("There is no ligand in this structure, and which pocket one would take I do not guess.")

@@ -15,22 +15,8 @@ const (
 	maxLetters = 1200 // of a sequence
 )
 
-// metrics are the topics that are values of any group of residues: a chain, a segment of secondary structure, or what a
-// filter selects. Each adds what follows the name of the group.
-var metrics = map[string]func(*query, *part, group){
-	"length":              lengthOf,
-	"atoms":               atomsOf,
-	"sequence":            sequenceOf,
-	"composition":         compositionOf,
-	"size":                sizeOf,
-	"charge":              chargeOf,
-	"weight":              weightOf,
-	"secondary structure": foldOf,
-	"surface":             surfaceOf,
-	"confidence":          confidenceOf,
-}
-
-// group is some residues that an answer speaks of together.
+// group is some residues that an answer speaks of together: a chain, a segment of secondary structure, or what a filter
+// selects.
 type group struct {
 	label string
 	sites []int
@@ -48,23 +34,23 @@ func (q *query) groups() (out []group) {
 		return out
 	}
 	sites := q.sites()
+	add := func(label string, sites []int) { out = append(out, group{label: label, sites: sites}) }
 	ranges := len(q.conds) == 1 && q.conds.only(ofPlace) && len(q.mentions) > 1 && !q.pointMentions()
 	switch plain := q.relation == nil && !q.conds.negated(); {
 	case len(sites) == 0:
 	case plain && ranges:
 		for _, run := range q.conds[0].sites {
-			out = append(out, group{label: q.spanWithCount(run), sites: run})
+			add(q.spanWithCount(run), run)
 		}
 	case plain && q.conds.only(ofState, ofChain):
 		for _, run := range q.x.Segments(sites) {
-			label := fmt.Sprintf("%s %s with %s", facts.StateName(q.x.Sites[run[0]].State), q.x.Span(run),
-				residues(len(run)))
-			out = append(out, group{label: label, sites: run})
+			state := facts.StateName(q.x.Sites[run[0]].State)
+			add(fmt.Sprintf("%s %s with %s", state, q.x.Span(run), residues(len(run))), run)
 		}
 	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.x.Runs(sites)) == 1:
-		out = []group{{label: q.spanWithCount(sites), sites: sites}}
+		add(q.spanWithCount(sites), sites)
 	default:
-		out = []group{{label: fmt.Sprintf("the set of %s%s", residues(len(sites)), q.filter().that()), sites: sites}}
+		add(fmt.Sprintf("the set of %s%s", residues(len(sites)), q.filter().that()), sites)
 	}
 	return out
 }
@@ -73,12 +59,17 @@ func (q *query) spanWithCount(sites []int) string {
 	return fmt.Sprintf("%s (%s)", q.x.Span(sites), residues(len(sites)))
 }
 
-// measure answers a topic of metrics for each group that the question is about.
-func (q *query) measure(in *intent) part {
-	if why := q.lacks(in.Name); why != "" {
+// metric is the answer of a topic that is a value of any group; add writes what follows the name of the group.
+func metric(add func(*query, *part, group)) func(*query) part {
+	return func(q *query) part { return q.measure(add) }
+}
+
+// measure answers with a metric of each group that the question is about.
+func (q *query) measure(add func(*query, *part, group)) part {
+	if why := q.lacks(); why != "" {
 		return refusal("%s", why)
 	}
-	kind := "polymer"
+	in, kind := q.topic, "polymer"
 	if in.Protein {
 		kind = "protein"
 	}
@@ -94,7 +85,7 @@ func (q *query) measure(in *intent) part {
 	p := part{sure: leastSure(in.Certainty, q.filter().certainty())}
 	for _, g := range facts.Head(groups, maxGroups) {
 		p.add("%s ", capital(g.label))
-		metrics[in.Name](q, &p, g)
+		add(q, &p, g)
 		p.add(". ")
 	}
 	if n := len(groups) - maxGroups; n > 0 {
@@ -115,8 +106,8 @@ const noConfidence = "No confidence of a model is known for this structure. If i
 	"B-factors are not a confidence, and I do not read them as one."
 
 // lacks says why a metric is not known of this structure or for what the question asks; empty where it is.
-func (q *query) lacks(topic string) string {
-	switch {
+func (q *query) lacks() string {
+	switch topic := q.topic.Name; {
 	case topic == "confidence" && !q.x.HasConfidence:
 		return noConfidence
 	case topic == "surface" && !q.x.HasSurface:
@@ -130,7 +121,7 @@ func (q *query) lacks(topic string) string {
 }
 
 func lengthOf(q *query, p *part, g group) {
-	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.ranges(g.sites))
+	p.add("has %s with coordinates, %s", residues(len(g.sites)), q.ranges(p, g.sites))
 	if g.chain == nil {
 		p.cited = append(p.cited, q.x.Refs(facts.Head(g.sites, maxListed))...)
 	}
@@ -145,7 +136,6 @@ func atomsOf(q *query, p *part, g group) {
 	p.add("has %d atoms, of which %d are heavy (not hydrogen) and %d hydrogen", all, heavy, all-heavy)
 }
 
-// letters returns the one-letter codes of sites, at most maxLetters of them.
 func (q *query) letters(sites []int) string {
 	letters := q.x.Letters(facts.Head(sites, maxLetters))
 	if len(sites) > maxLetters {
@@ -155,7 +145,7 @@ func (q *query) letters(sites []int) string {
 }
 
 func sequenceOf(q *query, p *part, g group) {
-	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(g.sites))
+	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(p, g.sites))
 }
 
 func compositionOf(q *query, p *part, g group) {
@@ -201,8 +191,7 @@ func weightOf(q *query, p *part, g group) {
 	}
 }
 
-// sizeOf is about heavy atoms, because most structures carry no hydrogens. It measures the radius of gyration and the
-// distance between the ends and, of chains, the longest dimension of the structure.
+// sizeOf is about heavy atoms, because most structures carry no hydrogens.
 func sizeOf(q *query, p *part, g group) {
 	first, last := g.sites[0], g.sites[len(g.sites)-1]
 	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", facts.Angstrom(q.x.Gyration(g.sites)))
@@ -219,9 +208,8 @@ func sizeOf(q *query, p *part, g group) {
 // segmentStates are the states of DSSP that are counted as segments.
 const segmentStates = "HGIEB"
 
-// fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". It describes the
-// secondary structure. States that the question asks for are not a filter, but what is listed; counted segments, such
-// as the second helix, are.
+// fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". States that the
+// question asks for are not a filter, but what is listed; counted segments, such as the second helix, are.
 func (q *query) fold() part {
 	if len(q.mentions) > 0 && q.pointMentions() {
 		return q.identity()
@@ -232,13 +220,13 @@ func (q *query) fold() part {
 		whole.states += c.states
 	}
 	whole.conds = rest
-	return whole.measure(intentNamed("secondary structure"))
+	return whole.measure(foldOf)
 }
 
 // foldOf lists the segments in the states that the question asks for, and the shares of all.
 func foldOf(q *query, p *part, g group) {
 	if q.counted {
-		p.add("is %s: %s", strings.TrimPrefix(q.conds.String(), "in "), q.ranges(g.sites))
+		p.add("is %s: %s", strings.TrimPrefix(q.conds.String(), "in "), q.ranges(p, g.sites))
 		return
 	}
 	count := map[byte]int{}
@@ -288,8 +276,6 @@ func (q *query) segments(p *part, g group, states string) (list, missing []strin
 	return list, missing
 }
 
-// confidenceOf summarises pLDDT, and lists the residues at 70 or below or, where the question asks for them, those
-// above 70 or above 90.
 func confidenceOf(q *query, p *part, g group) {
 	pLDDT := func(i int) float64 { return q.x.Sites[i].PLDDT }
 	byPLDDT := func(i, j int) int { return cmp.Compare(pLDDT(i), pLDDT(j)) }
@@ -311,22 +297,21 @@ func confidenceOf(q *query, p *part, g group) {
 	p.add("has a mean pLDDT of %.1f (%s), from %s with %.1f to %s with %.1f; %d of %d are %s", mean, facts.Band(mean),
 		q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high), len(chosen), len(g.sites), bound)
 	if len(chosen) > 0 {
-		p.add(": %s", q.ranges(chosen))
+		p.add(": %s", q.ranges(p, chosen))
 	}
 }
 
-// confidence rates the whole prediction in the words of its page, and describes its chains. If the question is about a
-// part, it describes that part alone.
+// confidence rates the whole prediction in the words of its page, unless the question is about a part.
 func (q *query) confidence() part {
-	in, v := intentNamed("confidence"), q.f.Verdict
+	v := q.f.Verdict
 	if v == nil || len(q.filter()) > 0 {
-		return q.measure(in)
+		return q.measure(confidenceOf)
 	}
 	verdict := v.Title + ". " + strings.Join(v.Lines, " ")
 	if v.Tone == "unknown" {
 		return refusal("%s", verdict)
 	}
-	p := q.measure(in)
+	p := q.measure(confidenceOf)
 	p.sure, p.text = Estimated, verdict+"\n"+p.text
 	if q.f.Meaning != "" {
 		p.text += fmt.Sprintf(" In the words of its engine, this confidence is “%s”.", q.f.Meaning)
@@ -334,8 +319,6 @@ func (q *query) confidence() part {
 	return p
 }
 
-// surfaceOf is in Å², with a probe of 1.4 Å. It sums the accessible surface; that of a single residue is compared with
-// what it could have.
 func surfaceOf(q *query, p *part, g group) {
 	p.add("has %.0f Å² of accessible surface", q.x.Area(g.sites))
 	if len(g.sites) == 1 {

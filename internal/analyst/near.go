@@ -15,8 +15,7 @@ const (
 	maxBonds  = 200_000    // hydrogen-bond candidates that are listed; 400,000 atoms of a protein have half of them
 )
 
-// contacts answers "what does Trp6 touch", "what surrounds the zinc" and "which lysine is closest to it". It lists what
-// the anchor of the relation touches.
+// contacts answers "what does Trp6 touch", "what surrounds the zinc" and "which lysine is closest to it".
 func (q *query) contacts() part {
 	if q.relation == nil {
 		q.relation = q.ligandRelation()
@@ -70,7 +69,6 @@ func (q *query) ligandRelation() *relation {
 	return &relation{sites: sites, label: label}
 }
 
-// inSeveralChains refuses a number that residues of several chains have.
 func (q *query) inSeveralChains(sites []int) string {
 	return fmt.Sprintf("This residue is in several chains (%s); say which one you mean.", q.x.List(sites, 5))
 }
@@ -103,9 +101,10 @@ func (q *query) ends() (ends []end, problem string) {
 	if ends, problem = q.residueEnds(slices.Concat(q.mentions, rel.mentions)); problem != "" {
 		return nil, problem
 	}
+	add := func(label string, sites []int) { ends = append(ends, end{label, sites, q.x.AtomsOf(sites, "")}) }
 	for _, code := range slices.Concat(q.ligands, rel.ligands) {
 		sites, _ := q.ligandSites(item{names: []string{code}})
-		ends = append(ends, q.end(q.x.Span(sites), sites, ""))
+		add(q.x.Span(sites), sites)
 	}
 	for _, c := range q.conds {
 		switch {
@@ -113,12 +112,12 @@ func (q *query) ends() (ends []end, problem string) {
 			return nil, "Say which helix or strand you mean: the first, the last or the longest."
 		case c.counted:
 			for _, sites := range c.sites {
-				ends = append(ends, q.end(q.x.Span(sites), sites, ""))
+				add(q.x.Span(sites), sites)
 			}
 		}
 	}
 	for _, id := range rel.chains {
-		ends = append(ends, q.end("chain "+id, q.chainSites(id), ""))
+		add("chain "+id, q.chainSites(id))
 	}
 	return ends, ""
 }
@@ -129,15 +128,14 @@ func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 	}
 	for k, m := range mentions {
-		sites, problem := q.find(m)
-		atom := ""
+		sites, _ := q.find(m) // a residue that is not there was a problem when its mention was read
+		label, atom := q.x.Span(sites), ""
 		if len(q.atoms) > 0 {
 			atom = q.atoms[min(k, len(q.atoms)-1)]
+			label = "atom " + atom + " of " + label
 		}
-		e := q.end(q.x.Span(sites), sites, atom)
+		e := end{label, sites, q.x.AtomsOf(sites, atom)}
 		switch {
-		case problem != "":
-			return nil, problem
 		case len(sites) > 1 && m.single():
 			return nil, q.inSeveralChains(sites)
 		case len(e.atoms) == 0:
@@ -146,14 +144,6 @@ func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
 		ends = append(ends, e)
 	}
 	return ends, ""
-}
-
-// end makes one end of a distance, of one atom of each site if it is named.
-func (q *query) end(label string, sites []int, atom string) end {
-	if atom != "" {
-		label = "atom " + atom + " of " + label
-	}
-	return end{label, sites, q.x.AtomsOf(sites, atom)}
 }
 
 // between says how far two ends are apart: their closest heavy atoms and, of two residues, their centres.
@@ -179,8 +169,6 @@ func (q *query) between(a, b end) part {
 	return p
 }
 
-// interfaces answers from the facts of pairs of chains that touch. It describes where the chains asked about touch,
-// and how much surface they bury.
 func (q *query) interfaces() part {
 	p := part{sure: Measured}
 	for _, in := range q.f.Interfaces {
@@ -203,8 +191,8 @@ func (q *query) interfaces() part {
 // bonds answers which disulfides, salt bridges or hydrogen-bond candidates have an end in the selection. They are not
 // measured, so the answer states the rule. A salt bridge is that of Barlow and Thornton, J. Mol. Biol. 168, 867 (1983),
 // without histidine and the chain ends.
-func (q *query) bonds(topic string) part {
-	list := q.f.Disulfides
+func (q *query) bonds() part {
+	topic, list := q.topic.Name, q.f.Disulfides
 	switch {
 	case topic == "hydrogen bonds" && q.f.HBonds > maxBonds:
 		return refusal("There are %d hydrogen-bond candidates; I list them where there are at most %d.", q.f.HBonds,
@@ -225,8 +213,8 @@ func (q *query) bonds(topic string) part {
 		a, b := passes(p.A), passes(p.B)
 		return (a || b) && !across || a && b && p.A.Chain != p.B.Chain
 	})
-	p, in := part{sure: Geometric}, intentNamed(topic)
-	p.add("%s%s (%s)", lead, number(len(list), in.Nouns[0], in.Nouns[1]), in.Rule)
+	p := part{sure: Geometric}
+	p.add("%s%s (%s)", lead, number(len(list), q.topic.Nouns[0], q.topic.Nouns[1]), q.topic.Rule)
 	if len(list) > 0 {
 		p.add(": %s", list)
 	}

@@ -15,6 +15,7 @@ type query struct {
 	near  *int // what is left of maxNear for this message
 	items []item
 	has   map[string]bool // the concepts of the question, those of the filter included
+	topic *intent         // nil where the question is not understood
 	// conds is the filter but for nearness, which is in relation; nil if the question has none.
 	conds    filter
 	relation *relation
@@ -37,12 +38,7 @@ type query struct {
 
 // says reports whether the question has one of some concepts, written as one string.
 func (q *query) says(concepts string) bool {
-	for c := range strings.FieldsSeq(concepts) {
-		if q.has[c] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Fields(concepts), func(c string) bool { return q.has[c] })
 }
 
 // reader builds a query from its items, from left to right. It remembers what a later item needs to find its place.
@@ -71,9 +67,8 @@ type reader struct {
 // or as a topic, which choose and refuses then account for; nothing is passed over but fillers.
 //
 // For "charged residues of chain B in helices within 5 Å of the ligand" that is a filter of three conditions (charged,
-// in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor. Earlier is the query before it, to which
-// "them" refers.
-func (t *talk) query(items []item, earlier *query) *query {
+// in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor.
+func (t *talk) query(items []item) *query {
 	q := &query{f: t.f, x: t.x, near: t.near, items: items, has: map[string]bool{}, pH: 7}
 	r := &reader{query: q}
 	for _, it := range items {
@@ -84,7 +79,8 @@ func (t *talk) query(items []item, earlier *query) *query {
 	for i := range items {
 		r.item(i)
 	}
-	r.finish(earlier)
+	r.finish(t.last)
+	q.topic = q.choose()
 	return q
 }
 
@@ -139,14 +135,9 @@ func (r *reader) entity(it item) {
 		delete(r.has, it.concept)
 		return
 	}
-	var c *condition
-	if st, ok := vocabulary().states[it.concept]; ok {
-		c = r.state(st)
-	} else {
-		c = r.condition(it)
-	}
+	c := r.condition(it)
 	if c == nil {
-		if !it.soft() {
+		if !it.isSoft() {
 			r.joined, r.prep, r.last = false, false, nil
 		}
 		return
@@ -161,17 +152,6 @@ func (r *reader) entity(it item) {
 	default:
 		r.addCondition(it, c)
 	}
-}
-
-// state makes the condition of a state, with the ordinals and extremes that wait for it.
-func (r *reader) state(st state) *condition {
-	c := r.stateCondition(st, r.which)
-	r.counted = r.counted || len(r.which) > 0
-	if r.neighbour(1) != "residue" && oneOf(r.neighbour(-1), "howmany which all list") {
-		r.countsSegments = true
-	}
-	r.which = nil
-	return c
 }
 
 // neighbour is the concept of the next item with a meaning, forwards (1) or backwards (-1).
@@ -232,15 +212,12 @@ func (r *reader) merge(it item, c *condition) bool {
 		return false
 	}
 	repeats := c.property != ofPlace && it.concept != "surface" && last.String() == c.String()
-	switch {
-	case r.joined && last.not == c.not && !c.apart:
+	if r.joined && last.not == c.not && !c.apart {
 		last.add(c)
 		r.settle(last)
 		return true
-	case !r.joined && repeats: // cysteine residues … cysteines
-		return true
 	}
-	return false
+	return !r.joined && repeats // cysteine residues … cysteines
 }
 
 // settle makes c the last condition, and clears pending negations and connectives.
@@ -251,7 +228,8 @@ func (r *reader) settle(c *condition) {
 	r.last, r.joined, r.prep, r.not = c, false, false, false
 }
 
-// finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means.
+// finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means, which
+// refers to the query before.
 func (r *reader) finish(earlier *query) {
 	r.relationLast = r.quiet == 0
 	r.negated = r.not && !r.has["inchain"]

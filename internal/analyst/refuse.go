@@ -19,18 +19,8 @@ func quoted(words ...string) string {
 	return facts.Join(list, 8)
 }
 
-// notUnderstood refuses a question for a reason.
 func notUnderstood(items []item, why string) string {
 	return fmt.Sprintf("I did not understand “%s”%s.", facts.Clip(textOf(items), 160), why)
-}
-
-// unknownWords refuses a question for the words that are not known; empty where all are.
-func unknownWords(items []item) string {
-	unknown := keep(items, func(it item) bool { return it.concept == "?" })
-	if len(unknown) == 0 {
-		return ""
-	}
-	return notUnderstood(items, ": I do not know "+quoted(texts(unknown)...))
 }
 
 // misplaced says that words of the question have no place in it.
@@ -43,24 +33,24 @@ func (q *query) misplaced(words ...string) string {
 
 // notUnderstood names the words that have no place in any question that can be answered.
 func (q *query) notUnderstood() string {
-	return q.misplaced(texts(keep(q.items, func(it item) bool { return !it.soft() || it.concept == "@nth" }))...)
+	return q.misplaced(texts(keep(q.items, func(it item) bool { return !it.isSoft() || it.concept == "@nth" }))...)
 }
 
 // refuses says why an understood query cannot be answered; empty where it can. The order is that of what a user can
 // mend: what is not there, what has no place in the question, what is not known of the structure.
-func (q *query) refuses(in *intent) string {
-	if in.Geometry || q.relation != nil && in.Name != "distance" {
+func (q *query) refuses() string {
+	if in := q.topic; in.Geometry || q.relation != nil && in.Name != "distance" {
 		if why := q.x.Unmeasured; why != "" {
 			return why // before a problem: what is not computed is not missing
 		}
 	}
-	return cmp.Or(q.problem, q.refusesItems(in), q.refusesRelation(in), q.refusesFilter(in))
+	return cmp.Or(q.problem, q.refusesItems(), q.refusesRelation(), q.refusesFilter())
 }
 
 // refusesItems refuses words that would be passed over: they matter to other topics, or limit what is asked.
-func (q *query) refusesItems(in *intent) string {
+func (q *query) refusesItems() string {
 	for _, it := range q.items {
-		switch {
+		switch in := q.topic; {
 		case it.concept == "@nth" && !q.counted, strings.EqualFold(it.text, "only"),
 			it.concept == "@atom" && in.Name != "distance", it.concept == "@ph" && in.Name != "charge":
 			return q.misplaced(it.text)
@@ -70,7 +60,7 @@ func (q *query) refusesItems(in *intent) string {
 }
 
 // refusesRelation says why nearness is not computed, or has no place in the question.
-func (q *query) refusesRelation(in *intent) string {
+func (q *query) refusesRelation() string {
 	rel := q.relation
 	switch {
 	case rel == nil:
@@ -78,6 +68,7 @@ func (q *query) refusesRelation(in *intent) string {
 	case rel.radius > maxRadius:
 		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
 	}
+	in := q.topic
 	measured := in.Name == "distance" && rel.radius == 0 || in.Name == "interface" && len(rel.chains) > 0
 	if in.Filter != "anything" && (!measured || rel.not) {
 		return q.misplaced(rel.text)
@@ -86,7 +77,8 @@ func (q *query) refusesRelation(in *intent) string {
 }
 
 // refusesFilter refuses conditions that are not known of the structure or that the topic does not take.
-func (q *query) refusesFilter(in *intent) string {
+func (q *query) refusesFilter() string {
+	in := q.topic
 	for _, c := range q.conds {
 		if why := q.cannotTell(c); why != "" {
 			return why

@@ -35,9 +35,7 @@ type relation struct {
 }
 
 // cut returns the distance in Å within which something counts as near.
-func (r *relation) cut() float64 { return cmp.Or(r.radius, facts.ContactDistance) }
-
-// asksClosest reports whether the relation is about what is closest, and has no distance.
+func (r *relation) cut() float64      { return cmp.Or(r.radius, facts.ContactDistance) }
 func (r *relation) asksClosest() bool { return r.words["closest"] && r.radius == 0 }
 
 // relationWord opens a relation, or adds a word to the open one.
@@ -165,7 +163,6 @@ func (q *query) settleRelation() {
 	}
 }
 
-// distanceCondition is the residues within the distance of a relation from its anchor.
 func (q *query) distanceCondition(r *relation) *condition {
 	near, next := q.nearby(r.sites, r.cut())
 	wording := fmt.Sprintf("within %.1f Å of %s", r.cut(), r.label)

@@ -29,11 +29,12 @@ func (q *query) residuesWith() part {
 	noun, rest := asked.divide((*condition).isNoun)
 	if len(noun) > 0 && len(rest) > 0 && !q.asksAll() && !q.has["percent"] {
 		subject := q.sitesWhere(base.and(noun...))
+		names := q.asksYesOrNo() || len(hits) == 0 && !q.has["howmany"]
 		switch {
 		case len(subject) == 0:
 			p.add("%s: 0 of %s%s are %s, so none is %s.", q.noOrNone(), residues(len(from)), base.that(), noun, rest)
 			return p
-		case q.namesEach(rest, len(subject), len(hits)):
+		case names && len(subject) <= maxNamed && len(rest) == 1 && rest.only(ofSurface, ofState, ofLimit):
 			q.addNamed(&p, base, noun, rest[0])
 			return p
 		case q.asksYesOrNo() || len(hits) == 0:
@@ -44,17 +45,8 @@ func (q *query) residuesWith() part {
 	return p
 }
 
-// asksAll reports whether the question is whether all of its subject are something.
 func (q *query) asksAll() bool { return q.every && q.opensWithVerb() }
 
-// namesEach reports whether an answer names each residue of the subject with what it is: there are few, and the
-// question is whether they pass one condition, or none passes.
-func (q *query) namesEach(rest filter, subject, hits int) bool {
-	wanted := q.asksYesOrNo() || hits == 0 && !q.has["howmany"]
-	return wanted && subject <= maxNamed && len(rest) == 1 && rest.only(ofSurface, ofState, ofLimit)
-}
-
-// addCount states how many of the residues of the base are what is asked, and which.
 func (q *query) addCount(p *part, base, asked filter, from, hits []int) {
 	all, yesOrNo, share := q.asksAll(), q.asksYesOrNo(), q.has["percent"]
 	switch {
@@ -78,7 +70,6 @@ func (q *query) addCount(p *part, base, asked filter, from, hits []int) {
 	}
 }
 
-// percent writes n as a share of all; 0 where there are none.
 func percent(n, all int) string { return facts.Percent(float64(n) / float64(max(1, all))) }
 
 // noOrNone is how an answer begins that no residue passes.
@@ -96,10 +87,7 @@ func (q *query) addNamed(p *part, base, noun filter, c *condition) {
 	subject := base.and(noun...)
 	sites := q.sitesWhere(subject)
 	for _, i := range sites {
-		is := q.opposite(c, i)
-		if c.holds(i) {
-			is = c.String()
-		}
+		is := q.predicate(c, i)
 		if groups[is] = append(groups[is], i); len(groups[is]) == 1 {
 			order = append(order, is)
 		}
@@ -122,11 +110,13 @@ func (q *query) addNamed(p *part, base, noun filter, c *condition) {
 	p.add(".")
 }
 
-// opposite says what a residue is that does not pass a condition.
-func (q *query) opposite(c *condition, site int) string {
+// predicate says what a residue is: the condition, or what it is instead.
+func (q *query) predicate(c *condition, site int) string {
 	s := &q.x.Sites[site]
 	share, ok := s.Accessible()
 	switch {
+	case c.holds(site):
+		return c.String()
 	case c.not:
 		return strings.TrimPrefix(c.String(), "not ")
 	case c.property == ofSurface && ok:
@@ -153,7 +143,9 @@ func (q *query) subjectAndPredicate() (base, asked filter) {
 	case q.asksAll(), q.has["percent"] && slices.ContainsFunc(q.items, item.isVerb):
 		return all[:last], all[last:]
 	}
-	base, asked = all.divide((*condition).isWhere)
+	base, asked = all.divide(func(c *condition) bool {
+		return !c.not && (c.property == ofChain || c.property == ofPlace)
+	})
 	switch {
 	case q.has["percent"] && len(asked) != 1:
 		return nil, nil // a share of which of them?
@@ -199,7 +191,6 @@ func (q *query) identity() part {
 	return p
 }
 
-// properties are the facts of one residue.
 func (q *query) properties(i int) string {
 	s := &q.x.Sites[i]
 	var list []string

@@ -13,8 +13,8 @@ import (
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
 	chains, ligands, atoms map[string]bool
-	words                  []word // that are left
-	last                   word   // the one before
+	words                  []string // that are left
+	last                   string   // the one before
 	items                  []item
 }
 
@@ -33,13 +33,11 @@ func newScanner(x *facts.Index) *scanner {
 	return s
 }
 
-// scan is the first step from words to meaning: it knows names, and no grammar. It returns the items of one sentence,
-// in order. At each word the first rule that fits wins, then the longest phrase of the vocabulary, then names that the
-// structure has.
-func (s *scanner) scan(words []word) []item {
-	s.words, s.last, s.items = words, word{}, nil
+// scan is the first step from words to meaning: it knows names, and no grammar. At each word the first rule that fits
+// wins, then the longest phrase of the vocabulary, then names that the structure has.
+func (s *scanner) scan(words []string) []item {
+	s.words, s.last, s.items = words, "", nil
 	for len(s.words) > 0 {
-		low := s.words[0].low
 		switch concept, n := vocabulary().lookup(s.words); {
 		case s.rule():
 		case n > 1:
@@ -47,11 +45,7 @@ func (s *scanner) scan(words []word) []item {
 		case s.single():
 		case n == 1:
 			s.phrase(concept, 1)
-		case low == ",":
-			s.add(1, item{concept: "&"})
-		case low == "/":
-			s.add(1, item{concept: "or"})
-		case low == "-" || low == ":":
+		case s.words[0] == "-" || s.words[0] == ":":
 			s.add(1)
 		default:
 			s.add(1, item{concept: "?"})
@@ -81,13 +75,10 @@ func withChains(items []item) (out []item) {
 
 // rule applies the first rule that fits. A number with a unit after it is nothing that these read.
 func (s *scanner) rule() bool {
-	var b strings.Builder
-	for _, w := range facts.Head(s.words, 10) {
-		b.WriteString(w.raw + " ")
-	}
+	text := strings.Join(facts.Head(s.words, 10), " ") + " "
 	for _, r := range vocabulary().rules {
-		m := r.pattern.FindStringSubmatch(b.String())
-		if m == nil || vocabulary().matches("isUnit", b.String()[len(m[0]):]) {
+		m := r.pattern.FindStringSubmatch(text)
+		if m == nil || vocabulary().matches("isUnit", text[len(m[0]):]) {
 			continue
 		}
 		if items := s.read(r.name, m); items != nil {
@@ -103,21 +94,24 @@ func (s *scanner) rule() bool {
 func (s *scanner) read(rule string, m []string) []item {
 	switch rule {
 	case "mutation":
-		return s.mutation(m)
+		if letterNames(m[1]) == nil || letterNames(m[3]) == nil || isNumber(s.peek(wordsIn(m))) {
+			return nil
+		}
+		return []item{{concept: "!mutation"}}
 	case "chain end":
 		return s.chainEnd(m)
-	case "pH":
-		return []item{{concept: "@ph", value: decimal(m[1])}}
-	case "radius":
-		return []item{{concept: "@radius", value: decimal(m[2]), above: vocabulary().matches("isMore", m[1]+" ")}}
-	case "band":
-		return s.band(m)
-	case "limit":
-		word, value := m[1], m[2]
-		if strings.HasPrefix(strings.ToLower(value), "or ") {
-			word, value = value, word
+	case "@ph", "@radius", "@limit": // one group is the number, and another may say that it is the least
+		it := item{concept: rule}
+		for _, group := range m[1:] {
+			it.value = max(it.value, decimal(group))
+			it.above = it.above || vocabulary().matches("isMore", group+" ")
 		}
-		return []item{{concept: "@limit", value: decimal(value), above: vocabulary().matches("isMore", word+" ")}}
+		return []item{it}
+	case "band":
+		if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
+			return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
+		}
+		return residueItem(nil, m[1], m[2])
 	case "named residue":
 		return s.namedResidue(m)
 	case "numbers":
@@ -130,26 +124,21 @@ func (s *scanner) read(rule string, m []string) []item {
 
 func wordsIn(m []string) int { return strings.Count(m[0], " ") }
 
-// add appends items that n words stand for, and moves on.
 func (s *scanner) add(n int, items ...item) {
 	n = min(n, len(s.words))
-	var parts []string
-	for _, w := range s.words[:n] {
-		parts = append(parts, w.raw)
-	}
 	for _, it := range items {
-		it.text = strings.Join(parts, " ")
+		it.text = strings.Join(s.words[:n], " ")
 		s.items = append(s.items, it)
 	}
 	s.last, s.words = s.words[n-1], s.words[n:]
 }
 
 // peek returns the word n places from here; empty after the sentence.
-func (s *scanner) peek(n int) word {
+func (s *scanner) peek(n int) string {
 	if n < len(s.words) {
 		return s.words[n]
 	}
-	return word{}
+	return ""
 }
 
 func (s *scanner) has(concept string) bool {
@@ -181,7 +170,7 @@ func (s *scanner) phrase(concept string, n int) {
 // letters or of a nucleotide, or the one-letter codes of proteins, RNA and DNA; nil where it names none.
 func letterNames(word string) (codes []string) {
 	up := strings.ToUpper(word)
-	if names, ok := strings.CutPrefix(vocabulary().find(strings.ToLower(word)), "@name "); ok {
+	if names, ok := strings.CutPrefix(vocabulary().find(word), "@name "); ok {
 		return strings.Fields(names)
 	}
 	for _, code := range [...]string{up, strings.TrimSuffix(up, "S")} {
@@ -202,14 +191,13 @@ func letterNames(word string) (codes []string) {
 	return codes
 }
 
-// decimal reads a number, which the caller knows to be one.
 func decimal(text string) float64 {
-	v, _ := strconv.ParseFloat(text, 64)
+	v, _ := strconv.ParseFloat(text, 64) // 0 where it is none
 	return v
 }
 
-func isNumber(w word) bool {
-	_, err := strconv.Atoi(w.low)
+func isNumber(word string) bool {
+	_, err := strconv.Atoi(word)
 	return err == nil
 }
 
@@ -224,23 +212,14 @@ func residueItem(names []string, from, to string) []item {
 	return []item{{concept: "@residue", mention: m}}
 }
 
-// mutation reads K8A, Lys48 to Ala. It needs two names of residues around a number.
-func (s *scanner) mutation(m []string) []item {
-	if letterNames(m[1]) == nil || letterNames(m[3]) == nil || isNumber(s.peek(wordsIn(m))) {
-		return nil
-	}
-	return []item{{concept: "!mutation"}}
-}
-
-// chainEnd reads the first 20 residues, the last ten, the C-terminal 5 amino acids. It counts residues from an end of
-// the chain, and not segments.
+// chainEnd counts residues from an end of the chain, and not segments.
 func (s *scanner) chainEnd(m []string) []item {
 	n := int(decimal(m[2]))
 	if i := slices.Index(vocabulary().lists["spoken"], strings.ToLower(m[2])); i >= 0 {
 		n = i + 1
 	}
-	next := s.peek(wordsIn(m)).low
-	endsHere := next == "" || next == "," || oneOf(vocabulary().find(next), "ask in of &")
+	next := s.peek(wordsIn(m))
+	endsHere := next == "" || oneOf(vocabulary().find(next), "ask in of &")
 	if n == 0 || !vocabulary().matches("endsInNoun", m[0]) && !endsHere {
 		return nil // the first two helices
 	}
@@ -250,15 +229,7 @@ func (s *scanner) chainEnd(m []string) []item {
 	return []item{{concept: "@residue", mention: mention{first: n}}}
 }
 
-// band reads a pLDDT between 50 and 70, and a range between 10 and 40.
-func (s *scanner) band(m []string) []item {
-	if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
-		return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
-	}
-	return residueItem(nil, m[1], m[2])
-}
-
-// namedResidue reads K8, Lys8, lysine 8, Lys8 to Lys12. The ends of a distance are two residues, and not a range.
+// namedResidue reads the ends of a distance as two residues, and not as a range.
 func (s *scanner) namedResidue(m []string) []item {
 	names := letterNames(m[1])
 	fused := strings.HasPrefix(m[0], m[1]+m[2])
@@ -271,8 +242,7 @@ func (s *scanner) namedResidue(m []string) []item {
 	return residueItem(names, m[2], m[3])
 }
 
-// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other number
-// without a unit is unknown, and makes the question refused.
+// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other is unknown.
 func (s *scanner) bareNumber(m []string) []item {
 	k := len(s.items) - 1
 	for k >= 0 && s.items[k].is("filler & or of in residue") {
@@ -284,8 +254,8 @@ func (s *scanner) bareNumber(m []string) []item {
 	return residueItem(nil, m[1], m[2])
 }
 
-// announcedChain reads chain A. After the word chain an unknown capital or number is a chain, too, so that a question
-// about a chain that is not there is refused for that reason.
+// announcedChain takes an unknown capital or number for a chain, too, so that a question about a chain that is not
+// there is refused for that reason.
 func (s *scanner) announcedChain(m []string) []item {
 	id, up := m[1], strings.ToUpper(m[1])
 	if !s.chains[id] && s.chains[up] {
@@ -301,19 +271,19 @@ func (s *scanner) announcedChain(m []string) []item {
 // single reads one word that names a chain, a residue, a ligand or an atom.
 func (s *scanner) single() bool {
 	w, next := s.peek(0), s.peek(1)
-	up := strings.ToUpper(w.raw)
-	names := letterNames(w.raw)
-	isChain := s.chains[w.raw] && (oneOf(next.low, "and - /") || s.last.raw != "" && w.raw != "I" &&
-		(w.raw != "A" || s.last.low != "is"))
+	up, low, after := strings.ToUpper(w), strings.ToLower(w), strings.ToLower(next)
+	names := letterNames(w)
+	isChain := s.chains[w] && (oneOf(after, "and - /") || s.last != "" && w != "I" &&
+		(w != "A" || strings.ToLower(s.last) != "is"))
 	code := s.ligandCode(w, next)
 	switch {
 	case isChain:
-		s.add(1, item{concept: "@chain", names: []string{w.raw}})
+		s.add(1, item{concept: "@chain", names: []string{w}})
 	case code != "":
 		s.ligand(code, 1)
-	case names != nil && w.raw != "his" && len(w.raw) > 1 && (len(w.raw) > 2 || w.raw == up):
+	case names != nil && w != "his" && len(w) > 1 && (len(w) > 2 || w == up):
 		s.add(1, item{concept: "@name", names: names})
-	case s.atoms[up] && (w.raw == up || oneOf(w.low, "ca cb")) && (len(up) > 1 || next.low == "atom"):
+	case s.atoms[up] && (w == up || oneOf(low, "ca cb")) && (len(up) > 1 || after == "atom"):
 		s.add(1, item{concept: "@atom", names: []string{up}})
 	default:
 		return false
@@ -323,13 +293,13 @@ func (s *scanner) single() bool {
 
 // ligandCode returns the code of a ligand of the structure that a word names: ZN, bnz, Zn202; empty where it names
 // none.
-func (s *scanner) ligandCode(w, next word) string {
-	up := strings.ToUpper(w.raw)
+func (s *scanner) ligandCode(w, next string) string {
+	up, after := strings.ToUpper(w), strings.ToLower(next)
 	code := strings.TrimRight(up, "0123456789")
 	switch {
-	case s.ligands[w.raw] && (len(w.raw) > 1 || next.low == "ion") && !(s.atoms[w.raw] && next.low == "of"):
-		return w.raw
-	case s.ligands[up] && len(up) >= 3 && vocabulary().find(w.low) == "":
+	case s.ligands[w] && (len(w) > 1 || after == "ion") && !(s.atoms[w] && after == "of"):
+		return w
+	case s.ligands[up] && len(up) >= 3 && vocabulary().find(w) == "":
 		return up
 	case len(code) >= 2 && code != up && s.ligands[code]:
 		return code

@@ -10,17 +10,16 @@ import (
 
 // talk answers one message of a user: its sentences, and the questions that each of them asks.
 type talk struct {
-	f         *facts.Facts
-	x         *facts.Index
-	scanner   *scanner // of the names of the structure
-	near      *int     // what is left of maxNear
-	reply     Reply
-	texts     []string
-	certainty []Certainty
-	lost      [][]item            // parts that were not understood, so that suggestions help
-	outside   map[string][]string // for each matter that no structure can tell, the words that were refused
-	clauses   int                 // questions read so far
-	last      *query              // the question before, nil where it was not answered
+	f       *facts.Facts
+	x       *facts.Index
+	scanner *scanner // of the names of the structure
+	near    *int     // what is left of maxNear
+	reply   Reply
+	texts   []string
+	lost    [][]item            // parts that were not understood, so that suggestions help
+	outside map[string][]string // for each matter that no structure can tell, the words that were refused
+	clauses int                 // questions read so far
+	last    *query              // the question before, nil where it was not answered
 }
 
 // answer reads the sentences. One that asks nothing, such as "Look at chain B.", could narrow the others: with one of
@@ -100,7 +99,7 @@ func bareParts(items []item) (out [][]item) {
 				return nil
 			}
 			part = append(part, it)
-		case slices.ContainsFunc(part, item.isTopic):
+		case slices.ContainsFunc(part, func(it item) bool { return !it.isSoft() }):
 			out, part = append(out, append(part, chain...)), nil
 		case slices.ContainsFunc(part, item.isMeaningful):
 			return nil
@@ -120,15 +119,16 @@ func bare(items []item) bool {
 		return next >= 0 && items[1+next].is("it structure protein")
 	}
 	narrows := it.is("between not @radius contact around beside closest bind site more")
-	return it.isTopic() && !narrows || it.isQuestionWord() || it.is("filler ask it any all has structure protein")
+	return !it.isSoft() && !narrows || it.isQuestionWord() || it.is("filler ask it any all has structure protein")
 }
 
 // clause answers one question, or says why not. A list of topics that is no question by itself is answered topic by
 // topic.
 func (t *talk) clause(items []item) {
-	q := t.query(items, t.last)
-	in, outside, unknown := q.choose(), slices.IndexFunc(items, item.isOutside), unknownWords(items)
-	if parts := bareParts(items); parts != nil && (in == nil || outside >= 0 || unknown != "") {
+	q := t.query(items)
+	outside := slices.IndexFunc(items, item.isOutside)
+	unknown := keep(items, item.isUnknown)
+	if parts := bareParts(items); parts != nil && (q.topic == nil || outside >= 0 || len(unknown) > 0) {
 		for _, part := range parts {
 			t.clause(part)
 		}
@@ -140,21 +140,21 @@ func (t *talk) clause(items []item) {
 	case outside >= 0:
 		t.refuseOutside(items, items[outside])
 		t.last = q // what is the function of Trp6, and is it buried?
-	case unknown != "":
-		t.misunderstand(items, unknown)
+	case len(unknown) > 0:
+		t.misunderstand(items, notUnderstood(items, ": I do not know "+quoted(texts(unknown)...)))
 	case t.isElliptic(q):
 		t.misunderstand(items, notUnderstood(items, ": it is not clear what it is about; please ask it by itself, "+
 			"with its noun"))
-	case in == nil:
+	case q.topic == nil:
 		t.misunderstand(items, q.notUnderstood())
 	default:
-		t.respond(q, in)
+		t.respond(q)
 	}
 }
 
 // respond answers a question that is understood, unless this structure lacks what it is about.
-func (t *talk) respond(q *query, in *intent) {
-	if why := q.refuses(in); why != "" {
+func (t *talk) respond(q *query) {
+	if why := q.refuses(); why != "" {
 		if q.problem == "" {
 			t.lost = append(t.lost, q.items)
 		}
@@ -162,12 +162,23 @@ func (t *talk) respond(q *query, in *intent) {
 		t.last = nil
 		return
 	}
-	answer := q.answer(in)
+	p := answers[q.topic.Name](q)
 	if q.problem != "" { // found out only while it was computed
-		answer = refusal("%s", q.problem)
+		p = refusal("%s", q.problem)
 	}
-	t.accept(in, q, answer)
 	t.last = q
+	if p.sure == Nothing {
+		t.refuse(textOf(q.items), p.text)
+		return
+	}
+	t.texts = append(t.texts, p.text)
+	t.reply.Topics = append(t.reply.Topics, q.topic.Name)
+	for _, r := range p.cited {
+		if !slices.Contains(t.reply.Cited, r) {
+			t.reply.Cited = append(t.reply.Cited, r)
+		}
+	}
+	t.reply.Confidence = leastSure(t.reply.Confidence, p.sure)
 }
 
 // isElliptic reports whether a question after another leaves out what it is about, or could share the filter of the
@@ -235,20 +246,4 @@ func (t *talk) refuse(what, why string) {
 		t.texts = append(t.texts, why)
 	}
 	t.reply.Unanswered = append(t.reply.Unanswered, facts.Clip(what, 200))
-}
-
-// accept collects what one question contributes to the reply. It adds the answer of an intent.
-func (t *talk) accept(in *intent, q *query, p part) {
-	if p.sure == Nothing {
-		t.refuse(textOf(q.items), p.text)
-		return
-	}
-	t.texts = append(t.texts, p.text)
-	t.reply.Topics = append(t.reply.Topics, in.Name)
-	for _, r := range p.cited {
-		if !slices.Contains(t.reply.Cited, r) {
-			t.reply.Cited = append(t.reply.Cited, r)
-		}
-	}
-	t.certainty = append(t.certainty, p.sure)
 }

@@ -75,7 +75,7 @@ func (t *table) add(concept, text string) {
 	case "suggest":
 		t.suggestions = append(t.suggestions, text)
 	default:
-		for phrase := range strings.SplitSeq(text, ",") {
+		for phrase := range strings.SplitSeq(text, ", ") {
 			t.addPhrase(concept, phrase)
 		}
 	}
@@ -92,10 +92,9 @@ func (t *table) expand(text string) string {
 // compile makes a pattern match at the beginning of words that are separated by one blank each, up to a blank.
 func compile(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` + pattern + `) `) }
 
-// addPhrase enters one phrase, unless an earlier concept has it.
 func (t *table) addPhrase(concept, phrase string) {
 	for _, words := range sentences(phrase) { // not more than one
-		key := phraseOf(words)
+		key := strings.ToLower(strings.Join(words, " "))
 		if t.concepts[key] == "" {
 			t.concepts[key] = concept
 			t.longest = max(t.longest, len(words))
@@ -105,9 +104,9 @@ func (t *table) addPhrase(concept, phrase string) {
 
 // lookup finds the longest phrase at the beginning of words: its concept and how many words it has, 0 where there is
 // none.
-func (t *table) lookup(words []word) (concept string, n int) {
+func (t *table) lookup(words []string) (concept string, n int) {
 	for n = min(t.longest, len(words)); n > 0; n-- {
-		if concept = t.find(phraseOf(words[:n])); concept != "" {
+		if concept = t.find(strings.Join(words[:n], " ")); concept != "" {
 			return concept, n
 		}
 	}
@@ -116,6 +115,7 @@ func (t *table) lookup(words []word) (concept string, n int) {
 
 // find returns the concept of a phrase, with or without a plural s; empty where it is not known.
 func (t *table) find(phrase string) string {
+	phrase = strings.ToLower(phrase)
 	concept := t.concepts[phrase]
 	if concept == "" && len(phrase) > 3 {
 		concept = t.concepts[strings.TrimSuffix(phrase, "s")]
@@ -123,20 +123,9 @@ func (t *table) find(phrase string) string {
 	return concept
 }
 
-// phraseOf joins words to a key of the table.
-func phraseOf(words []word) string {
-	var list []string
-	for _, w := range words {
-		list = append(list, w.low)
-	}
-	return strings.Join(list, " ")
-}
-
 // oneOf reports whether a word is in a list of words, written as one string.
 func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
 
-// matches reports whether text begins with a pattern of the table.
 func (t *table) matches(pattern, text string) bool { return t.patterns[pattern].MatchString(text) }
 
-// listed reports whether a word is in a list of the table.
 func listed(w, list string) bool { return slices.Contains(vocabulary().lists[list], w) }

@@ -4,13 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
-
-// word is one token of a question.
-type word struct {
-	raw string // as written
-	low string // lower case
-}
 
 // spellings brings symbols and typographic signs to the words and signs that the vocabulary has.
 var spellings = strings.NewReplacer(
@@ -22,66 +17,51 @@ var spellings = strings.NewReplacer(
 	"can't", "can not", "Can't", "Can not", "cannot", "can not", "i.e.", " ", "e.g.", " ",
 )
 
+// token is a word or a sign. Primes and signs of charge belong to words, and so do decimal points between digits.
+var token = regexp.MustCompile(`(?:[\pL'*+]|\p{Nd}+(?:\.\p{Nd}+)*)+|[-?;!\n,:/.]`)
+
 // sentences splits a question into sentences of words. The signs , - / : stay as words of their own where they have a
-// meaning.
-func sentences(text string) (out [][]word) {
-	var current []word
-	end := func() {
-		if len(current) > 0 {
-			out, current = append(out, current), nil
-		}
-	}
-	runes := []rune(spellings.Replace(text))
-	for i := 0; i < len(runes); i++ {
-		c := runes[i]
-		switch {
-		case inWord(c):
-			j := i
-			for j < len(runes) && (inWord(runes[j]) || decimalPoint(runes, j)) {
-				j++
+// meaning: - next to digits and between blanks (8-12, Lys-8, 3 - 9), and not inside plain words (alpha-helix).
+func sentences(text string) (out [][]string) {
+	var current []string
+	text = spellings.Replace(text)
+	for _, at := range token.FindAllStringIndex(text, -1) {
+		before, _ := utf8.DecodeLastRuneInString(text[:at[0]])
+		after, _ := utf8.DecodeRuneInString(text[at[1]:])
+		first, last := at[0] == 0, at[1] == len(text)
+		switch t := text[at[0]:at[1]]; t {
+		case "?", ";", "!", "\n", ".":
+			if len(current) > 0 && (t != "." || last || unicode.IsSpace(after)) {
+				out, current = append(out, current), nil
 			}
-			current = append(current, expand(string(runes[i:j]))...)
-			i = j - 1
-		case strings.ContainsRune("?;!\n", c), c == '.' && (i+1 == len(runes) || unicode.IsSpace(runes[i+1])):
-			end()
-		case strings.ContainsRune(",:/", c), c == '-' && hyphenCounts(runes, i):
-			current = append(current, word{string(c), string(c)})
+		case "-":
+			digit := unicode.IsDigit(before) || unicode.IsDigit(after)
+			if !first && !last && (digit || unicode.IsSpace(before) && unicode.IsSpace(after)) {
+				current = append(current, t)
+			}
+		case ",", ":", "/":
+			current = append(current, t)
+		default:
+			current = append(current, expand(t)...)
 		}
 	}
-	end()
-	return out
-}
-
-// inWord reports whether a character belongs to a word: primes and signs of charge do.
-func inWord(c rune) bool {
-	return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("'*+", c)
-}
-
-// decimalPoint reports whether a full stop stands between two digits.
-func decimalPoint(r []rune, i int) bool {
-	return r[i] == '.' && i > 0 && i+1 < len(r) && unicode.IsDigit(r[i-1]) && unicode.IsDigit(r[i+1])
-}
-
-// hyphenCounts drops the hyphens inside plain words (alpha-helix) and keeps those next to digits and between blanks
-// (8-12, Lys-8, 3 - 9).
-func hyphenCounts(r []rune, i int) bool {
-	if i == 0 || i+1 >= len(r) {
-		return false
+	if len(current) > 0 {
+		out = append(out, current)
 	}
-	return unicode.IsDigit(r[i-1]) || unicode.IsDigit(r[i+1]) || unicode.IsSpace(r[i-1]) && unicode.IsSpace(r[i+1])
+	return out
 }
 
 // contraction is the end of a contracted word, which says nothing: what's, chain A's.
 var contraction = regexp.MustCompile(`(?i)'(s|m|d|re|ve|ll)$`)
 
 // expand resolves contractions: isn't is is not, what's is what, chain A's is chain A.
-func expand(raw string) []word {
-	if stem, ok := strings.CutSuffix(strings.ToLower(raw), "n't"); ok {
-		return []word{{raw[:len(stem)], stem}, {"not", "not"}}
+func expand(word string) []string {
+	if strings.HasSuffix(strings.ToLower(word), "n't") {
+		return []string{word[:len(word)-len("n't")], "not"} // some letters have another length in lower case
 	}
-	raw = contraction.ReplaceAllString(strings.TrimLeft(raw, "'"), "")
-	if raw == "" {
+	word = contraction.ReplaceAllString(strings.TrimLeft(word, "'"), "")
+	if word == "" {
 		return nil
 	}
-	return []word{{raw, strings.ToLower(raw)}}
+	return []string{word}
 }
