@@ -20,7 +20,7 @@ import (
 // nothing, and is safe next to running servers. The exit code is cli.ExitFailed if rows lack files or files are
 // damaged.
 func fsckCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Configured(&cobra.Command{
 		Use:   "fsck",
 		Short: "Compare the database with the artifact store",
 		Long: `Finds rows whose file is missing or damaged, and files without a row, and prints one line for each. A
@@ -34,19 +34,12 @@ before. The store must be that of no other database.`,
 		Example: `  pleat fsck
   pleat fsck --deep --database postgres://pleat@db.example.org/pleat --blobs s3://pleat
   pleat fsck --adopt --blobs s3://restored`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error { return fsck(ctx, cmd, c, s) })
-		},
-	}
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store) error { return fsck(ctx, cmd, c, s) })
+	}, config.Store, config.Files)
 	f := c.Flags()
 	f.Bool("deep", false, "also read every file and compare its SHA-256")
 	f.Bool("adopt", false, "make the artifact store that of the database first")
-	config.AddFlags(f, config.Store, config.Files)
 	return c
 }
 

@@ -62,7 +62,7 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
 	f.StringVar(&in.seed, "seed", "", "seed of all rows; default: the service chooses one for each")
 	f.Bool("dry-run", false, "check the batch and print what it comes to, without creating it")
 	f.Bool("no-wait", false, "print the batch's identifier and return at once")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // submitBatch checks a batch, creates it and follows it, as the flags say. The files that were uploaded for it stay
@@ -215,7 +215,7 @@ func batchStatus() *cobra.Command {
 		return printBatch(cmd, b)
 	})
 	c.Flags().Bool("wait", false, "wait until the batch has ended")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // addRowsFlags adds the flags that select and order rows.
@@ -323,7 +323,7 @@ samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any paramet
 	f.StringVar(&params.ModelName, "model", "", "model of the new rows; default: that of the batch")
 	f.StringVar(&seed, "seed", "", "seed of the new rows; default: those that the rows name")
 	f.StringVar(&in.Name, "name", "", "name of the new batch; default: that of the batch")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // batchCancel returns the command that cancels a batch.

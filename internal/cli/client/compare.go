@@ -58,7 +58,7 @@ More than 4 structures are compared in a task of a worker, for which the command
 	f.IntVar(&reference, "reference", 0, "position of the reference, for DockQ; 0: none")
 	f.BoolVar(&task, "task", false, "compare in a task of a worker, also fewer than 5 structures")
 	f.StringVar(&in.Name, "name", "", "name of the task's workflow")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // compareOn returns the comparison, for which it follows a workflow if inTask is set.

@@ -24,7 +24,7 @@ has their scores, and how far each binder is from its design.`,
 	f.Int("top", 3, "how many designs, the best first: 1 to 20")
 	f.StringSlice("designs", nil, "ids of designs, instead of --top")
 	f.String("name", "", "start of the names of the jobs; default: the name of the workflow")
-	return withJSON(onObject(c, "workflow", keyRequired, foldDesigns))
+	return cli.WithJSON(onObject(c, "workflow", keyRequired, foldDesigns))
 }
 
 // foldDesigns creates the folds of designs and prints their jobs.

@@ -58,7 +58,7 @@ func jobsList() *cobra.Command {
 // it runs, then its scores, one row a sequence, or the reason of its failure. A job without a result is no error here.
 func jobsGet() *cobra.Command {
 	c := &cobra.Command{Use: "get JOB", Short: "Show the status of a job"}
-	return withJSON(onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
+	return cli.WithJSON(onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
 		v, err := c.Job(cmd.Context(), id)
 		if err != nil {
 			return err

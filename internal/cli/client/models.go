@@ -39,7 +39,7 @@ func modelsCmd() *cobra.Command {
 		})
 	})
 	c.AddCommand(modelsPause(), modelsResume())
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // modelsArgs refuses what is neither nothing nor a command on a model.
@@ -70,12 +70,12 @@ waits, and in the list of models. For a model that is paused already, it replace
 		return cli.PrintLine(cmd, p, p.Model+" is paused")
 	})
 	c.Flags().String("reason", "", "why, for users; at most 200 characters")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // modelsResume returns the command that ends the pause of a model.
 func modelsResume() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "resume NAME",
 		Short: "Resume a paused model, with the key of an operator",
 		Args:  cli.ExactArgs("a model"),

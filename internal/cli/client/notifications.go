@@ -34,7 +34,7 @@ endpoint_disabled.`,
 	f := c.Flags()
 	f.String("mail", "", "address for mails; none: no address")
 	f.StringSlice("events", nil, "what mails come about, separated by commas; none: nothing")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // setNotifications makes the changes that flags ask for, and returns what is set then.

@@ -10,7 +10,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // projectsCmd returns the group of commands on projects: those of operators, and those of members and managers.
@@ -43,7 +42,7 @@ func onProject(
 
 // projectsMembers returns the command that lists who has which role in a project.
 func projectsMembers() *cobra.Command {
-	return withJSON(onProject(&cobra.Command{Use: "members PROJECT", Short: "List the members of a project"}, nil,
+	return cli.WithJSON(onProject(&cobra.Command{Use: "members PROJECT", Short: "List the members of a project"}, nil,
 		func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
 			list, err := c.Members(cmd.Context(), project)
 			if err != nil {
@@ -133,14 +132,14 @@ from now.`,
 	addRole(c, &in.Role)
 	f.StringVar(&in.Label, "label", "", "for whom it is")
 	f.StringVar(&expires, "expires", "", cli.ExpiryUsage("it")+"; default: in 7 days")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // projectsJoin returns the command that accepts an invitation. With a key, its user joins; with --name a user is
 // created, whose key is printed alone on standard output.
 func projectsJoin() *cobra.Command {
 	var in api.AcceptInvitation
-	c := &cobra.Command{
+	c := onServer(&cobra.Command{
 		Use:   "join LINK",
 		Short: "Join a project by an invitation",
 		Long: `Accepts an invitation, whose link or token it takes; - reads it from standard input. The user of --key
@@ -149,39 +148,33 @@ which is not shown again.`,
 		Example: `  pleat projects join https://fold.example.org/ui/join#TOKEN
   export PLEAT_KEY=$(pleat projects join --name grace https://fold.example.org/ui/join#TOKEN)`,
 		Args: cli.ExactArgs("the link of an invitation"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := newClient(cmd, keyOptional)
-			if err != nil {
+	}, keyOptional, func(cmd *cobra.Command, c *api.Client, args []string) (err error) {
+		if in.Name != "" {
+			c.Key = "" // the user is not that of a key
+		} else if c.Key == "" {
+			return cli.Usagef("--name is required where there is no API key: it is the name of the user to create")
+		}
+		text := args[0]
+		if text == "-" {
+			if text, err = readToken(cmd.InOrStdin()); err != nil {
 				return err
 			}
-			if in.Name != "" {
-				c.Key = "" // the user is not that of a key
-			} else if c.Key == "" {
-				return cli.Usagef("--name is required where there is no API key: it is the name of the user to create")
-			}
-			text := args[0]
-			if text == "-" {
-				if text, err = readToken(cmd.InOrStdin()); err != nil {
-					return err
-				}
-			}
-			if in.Token, err = invitationToken(c, text); err != nil {
-				return err
-			}
-			joined, err := c.AcceptInvitation(cmd.Context(), in)
-			if err != nil {
-				return explain(c, err)
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s of %s\n", cli.PrintableLine(joined.Name), joined.Role,
-				pleat.Clip(joined.ProjectName))
-			if joined.Key != nil {
-				fmt.Fprintln(cmd.OutOrStdout(), *joined.Key)
-			}
-			return nil
-		},
-	}
+		}
+		if in.Token, err = invitationToken(c, text); err != nil {
+			return err
+		}
+		joined, err := c.AcceptInvitation(cmd.Context(), in)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s of %s\n", cli.PrintableLine(joined.Name), joined.Role,
+			pleat.Clip(joined.ProjectName))
+		if joined.Key != nil {
+			fmt.Fprintln(cmd.OutOrStdout(), *joined.Key)
+		}
+		return nil
+	})
 	c.Flags().StringVar(&in.Name, "name", "", "name of a user to create")
-	config.AddFlags(c.Flags(), config.Client)
 	return c
 }
 
@@ -232,7 +225,7 @@ output. The key is not shown again. pleat projects remove ends it.`,
 
 // whoamiCmd returns the command that shows who the key stands for, and the projects that it reaches.
 func whoamiCmd() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "whoami",
 		Short: "Show the user of your key, and the projects in which you have a role",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {

@@ -51,7 +51,7 @@ type projectRow struct {
 
 // projectsList returns the command that lists the projects that are not users' own.
 func projectsList() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List all projects, without users' own, as an operator",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {

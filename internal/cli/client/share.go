@@ -68,7 +68,7 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 	f.StringVar(&expires, "expires", "", cli.ExpiryUsage("it")+"; default: in 30 days")
 	f.BoolVar(&list, "list", false, "list the links that there are")
 	f.StringVar(&end, "end", "", "end a link, by its id")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // listLinks prints the links to a job, batch or workflow.

@@ -52,7 +52,7 @@ those of all projects. The days are those of UTC on which the attempts have ende
 	f.BoolVar(&everyone, "everyone", false, "what the runs of all members of the project have spent")
 	f.BoolVar(&all, "all", false, "what the runs of all projects have spent, for operators")
 	f.BoolVar(&asCSV, "csv", false, "print the sums as CSV")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // usageShown is what the command usage shows.

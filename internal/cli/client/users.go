@@ -32,7 +32,7 @@ type userRow struct {
 
 // usersList returns the command that lists all users, by name.
 func usersList() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List users, as an operator",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {

@@ -28,7 +28,7 @@ func webhooksEndpoints() *cobra.Command {
 
 // endpointsList returns the command that lists where the events of a project go, its default endpoint first.
 func endpointsList() *cobra.Command {
-	return withJSON(inProject(&cobra.Command{
+	return cli.WithJSON(inProject(&cobra.Command{
 		Use:   "list",
 		Short: "List the endpoints of a project with their events",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
@@ -139,7 +139,7 @@ func endpointsAdd() *cobra.Command {
 		return printEndpoint(cmd, e, err)
 	})
 	s.flags(c)
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // printEndpoint prints an endpoint that a call has returned, and its secret if it is new. It returns the error of the
@@ -243,7 +243,7 @@ func endpointsChange() *cobra.Command {
 	s.flags(c)
 	c.Flags().StringVar(&name, "name", "", "the new name")
 	c.Flags().StringVar(&target, "target-url", "", "the new address")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // endpointsRemove returns the command that deletes an endpoint.
@@ -278,7 +278,7 @@ func endpointsTest() *cobra.Command {
 func endpointsSwitch(
 	name, short string, change func(*api.Client, context.Context, string) (api.WebhookEndpoint, error),
 ) *cobra.Command {
-	return withJSON(onEndpoint(&cobra.Command{Use: name + " ENDPOINT", Short: short},
+	return cli.WithJSON(onEndpoint(&cobra.Command{Use: name + " ENDPOINT", Short: short},
 		func(cmd *cobra.Command, c *api.Client, id string) error {
 			e, err := change(c, cmd.Context(), id)
 			return printEndpoint(cmd, e, err)
@@ -296,5 +296,5 @@ func endpointsRotate() *cobra.Command {
 		return printEndpoint(cmd, e, err)
 	})
 	c.Flags().StringVar(&in.Scheme, "scheme", "", "v1: a shared secret, the default; v1a: an Ed25519 key")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }

@@ -33,7 +33,7 @@ func webhooksCmd() *cobra.Command {
 // webhooksListen returns the command that receives deliveries during development and prints one line for each. It runs
 // until SIGINT or SIGTERM and ends with cli.ExitOK. It stores nothing.
 func webhooksListen() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Configured(&cobra.Command{
 		Use:   "listen",
 		Short: "Receive deliveries, verify them and print them",
 		Long: `Receives webhook deliveries during development. It verifies the signature with PLEAT_WEBHOOK_SECRET and
@@ -46,32 +46,25 @@ The server must allow deliveries to this network, as make run does for loopback:
 PLEAT_WEBHOOK_ALLOW=127.0.0.1.`,
 		Example: `  PLEAT_WEBHOOK_SECRET=whsec_… pleat webhooks listen --listen 127.0.0.1:9000
   pleat webhooks listen --answer 500,500,200 --json`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			keys, err := c.VerificationKeys()
-			if err != nil {
-				return err
-			}
-			l := &listener{keys: keys, token: c.WebhookToken, out: cmd.OutOrStdout()}
-			l.json, _ = cmd.Flags().GetBool("json")
-			answers, _ := cmd.Flags().GetStringSlice("answer")
-			if err := l.setAnswers(answers); err != nil {
-				return err
-			}
-			addr, _ := cmd.Flags().GetString("listen")
-			return l.serve(cmd.Context(), addr)
-		},
-	}
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		keys, err := c.VerificationKeys()
+		if err != nil {
+			return err
+		}
+		l := &listener{keys: keys, token: c.WebhookToken, out: cmd.OutOrStdout()}
+		l.json, _ = cmd.Flags().GetBool("json")
+		answers, _ := cmd.Flags().GetStringSlice("answer")
+		if err := l.setAnswers(answers); err != nil {
+			return err
+		}
+		addr, _ := cmd.Flags().GetString("listen")
+		return l.serve(cmd.Context(), addr)
+	})
 	f := c.Flags()
 	f.String("listen", "127.0.0.1:9000", "address to listen on; port 0 selects a free port, which is printed")
 	f.StringSlice("answer", nil, "status codes for the first deliveries, separated by commas; "+
 		"the last one applies to all further deliveries")
 	f.Bool("json", false, "print each delivery as JSON with its body")
-	f.String("config", "", "YAML file of settings; PLEAT_CONFIG")
 	return c
 }
 

@@ -66,7 +66,7 @@ func workflowsGet() *cobra.Command {
 		return cli.PrintResult(cmd, w, func() error { return showWorkflow(cmd, w) })
 	})
 	c.Flags().Bool("wait", false, "wait for the workflow to end first")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // showWorkflow prints a workflow as rows of name and value, then the question and its answer, or the measurements or

@@ -2,12 +2,12 @@ package engines
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,7 +35,7 @@ const (
 // weights are still missing, and cli.ExitUsage if nobody answers the question. It needs the network, no server and no
 // database.
 func enginesInstallCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Configured(&cobra.Command{
 		Use:   "install NAME",
 		Short: "Create an engine's environment and download its weights",
 		Long: `Creates the engine's virtual environment from its pinned requirements, of which every file must have its
@@ -54,25 +54,19 @@ copy the folder engines/.uv of its data folder to the data folder here, and set 
 command here. Put weights at the paths that it prints.`,
 		Example: "  pleat engines install boltz\n  pleat engines install boltz --no-weights --yes",
 		Args:    cli.ExactArgs("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			name, m, err := findRunner(c, args[0])
-			if err != nil {
-				return err
-			}
-			i := &install{cmd: cmd, cfg: c, name: name, manifest: m}
-			i.noWeights, _ = cmd.Flags().GetBool("no-weights")
-			i.acceptChanged, _ = cmd.Flags().GetBool("accept-changed")
-			return i.run()
-		},
-	}
+	}, func(cmd *cobra.Command, c config.Config, args []string) error {
+		name, m, err := findRunner(c, args[0])
+		if err != nil {
+			return err
+		}
+		i := &install{cmd: cmd, cfg: c, name: name, manifest: m}
+		i.noWeights, _ = cmd.Flags().GetBool("no-weights")
+		i.acceptChanged, _ = cmd.Flags().GetBool("accept-changed")
+		return i.run()
+	}, config.Store, config.Engine)
 	c.Flags().Bool("yes", false, "do not ask for confirmation")
 	c.Flags().Bool("no-weights", false, "do not download weights")
 	c.Flags().Bool("accept-changed", false, "accept and record weights that differ from those installed before")
-	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
@@ -96,7 +90,8 @@ func (i *install) printf(format string, args ...any) {
 
 // run announces the installation, asks for confirmation, and installs: the environment first, since it fails sooner.
 func (i *install) run() error {
-	missing := i.missing()
+	dir := i.cfg.WeightsDir(i.manifest.Engine)
+	missing := missingFiles(dir, i.manifest)
 	if err := i.announce(missing); err != nil {
 		return err
 	}
@@ -117,7 +112,6 @@ func (i *install) run() error {
 	if err := i.environment(i.cmd.Context()); err != nil {
 		return err
 	}
-	dir := i.cfg.WeightsDir(i.manifest.Engine)
 	record, err := readRecord(dir)
 	if err != nil {
 		return err
@@ -137,18 +131,6 @@ func (i *install) run() error {
 	return nil
 }
 
-// missing returns the weight files that do not exist. A file that exists was complete when it got its name, and is not
-// checked again.
-func (i *install) missing() []runner.WeightFile {
-	var out []runner.WeightFile
-	for _, w := range i.manifest.Weights {
-		if _, err := os.Stat(filepath.Join(i.cfg.WeightsDir(i.manifest.Engine), w.File)); err != nil {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
 // announce prints what will be installed, from where, how large it is and under which licences. It fails if the disk
 // has less room than the missing files and a tenth more need.
 func (i *install) announce(missing []runner.WeightFile) error {
@@ -163,8 +145,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 			return fmt.Errorf("read the engine's requirements: %w", err)
 		}
 		n := countRequirements(list)
-		venv := filepath.Dir(filepath.Dir(i.python()))
-		i.printf("  environment %s: %d pinned packages, each with its own licence", venv, n)
+		i.printf("  environment %s: %d pinned packages, each with its own licence", i.venv(), n)
 	}
 	known, unknown := int64(0), 0
 	for _, w := range missing {
@@ -175,7 +156,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		} else {
 			unknown++
 		}
-		i.printf("  weights %s: %s, %s. Licence: %s", w.File, size, dash(w.URL), dash(w.Licence))
+		i.printf("  weights %s: %s, %s. Licence: %s", w.File, size, cmp.Or(w.URL, "-"), cmp.Or(w.Licence, "-"))
 		i.printf("    %s", pinned(w))
 	}
 	if there := len(m.Weights) - len(missing); there > 0 {
@@ -189,10 +170,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		known = 0
 	}
 	dir := i.cfg.Data
-	for dir != "." && dir != "/" {
-		if _, err := os.Stat(dir); err == nil {
-			break
-		}
+	for dir != "." && dir != "/" && !exists(dir) {
 		dir = filepath.Dir(dir)
 	}
 	free, err := blob.FreeBytes(dir)

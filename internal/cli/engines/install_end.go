@@ -50,7 +50,7 @@ func (i *install) end(took time.Duration, record *weightsRecord, fetched map[str
 	}
 	i.printf("%s", text)
 	dir := i.cfg.WeightsDir(i.manifest.Engine)
-	if missing := i.missing(); len(missing) > 0 {
+	if missing := missingFiles(dir, i.manifest); len(missing) > 0 {
 		for _, w := range missing {
 			i.printf("missing: %s", filepath.Join(dir, w.File))
 		}
