@@ -519,7 +519,7 @@ func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Sou
 	if err != nil {
 		return workerapi.Source{}, err
 	}
-	out := workerapi.SourceOf(files)
+	out := workerapi.Source{SourceFiles: files}
 	keys := []string{out.Structure.Key, out.PAE.Key}
 	for i := range out.Compared {
 		keys = append(keys, out.Compared[i].Key)
