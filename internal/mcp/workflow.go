@@ -106,10 +106,7 @@ func (s session) workflow(ctx context.Context, kind string, own title, input any
 		return work{}, nil, err
 	}
 	request, key := api.CreateWorkflow{WorkflowName: kind, Name: own.Name, Input: raw}, own.key()
-	w, err := s.CreateWorkflowOnce(ctx, request, key)
-	if lost(err) {
-		w, err = s.CreateWorkflowOnce(ctx, request, key)
-	}
+	w, err := repeated(func() (api.Workflow, error) { return s.CreateWorkflowOnce(ctx, request, key) })
 	if err != nil {
 		return work{}, nil, err
 	}
