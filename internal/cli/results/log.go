@@ -71,7 +71,7 @@ func OpenLog(dir string) (*Log, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, cli.Usagef("%s is a file; --out must be a folder", dir)
 	}
-	root, err := Create(dir)
+	root, err := createFolder(dir)
 	if err != nil {
 		return nil, err
 	}
