@@ -51,9 +51,7 @@ func runAlign(cmd *cobra.Command, c *api.Client, args []string) error {
 		return err
 	}
 	input := map[string]any{"sequences": proteins}
-	if pairing, _ := cmd.Flags().GetString("pairing"); pairing != "" {
-		input["pairing"] = pairing
-	}
+	setTexts(input, cmd.Flags(), map[string]string{"pairing": "pairing"})
 	w, err := runWorkflow(cmd, c, "alignment_v1", input)
 	if err != nil || w == nil {
 		return err

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -265,26 +266,29 @@ func batchDownload() *cobra.Command {
 	return c
 }
 
-// downloadBatch writes a file of a batch. It takes its name once it is whole.
-func downloadBatch(
-	cmd *cobra.Command, c *api.Client, id, name string, q api.RowsQuery, out string,
-) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(out), ".pleat-*")
+// downloadBatch writes a file of a batch.
+func downloadBatch(cmd *cobra.Command, c *api.Client, id, name string, q api.RowsQuery, out string) error {
+	err := replaceFile(out, func(w io.Writer) error { return c.BatchFile(cmd.Context(), id, name, q, w) })
+	if err == nil {
+		_, err = fmt.Fprintln(cmd.ErrOrStderr(), "wrote", out)
+	}
+	return err
+}
+
+// replaceFile writes a file that only its user can read. It takes its name once it is whole: a process that is killed
+// leaves the old one.
+func replaceFile(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".pleat-*") // with mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := errors.Join(c.BatchFile(cmd.Context(), id, name, q, f), f.Close()); err != nil {
-		return err
+	err = errors.Join(write(f), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := os.Rename(f.Name(), out); err != nil {
-		return err
+	if err != nil {
+		_ = os.Remove(f.Name())
 	}
-	_, err = fmt.Fprintln(cmd.ErrOrStderr(), "wrote", out)
 	return err
 }
 

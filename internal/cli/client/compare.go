@@ -64,11 +64,7 @@ More than 4 structures are compared in a task of a worker, for which the command
 // compareOn returns the comparison, for which it follows a workflow if inTask is set.
 func compareOn(cmd *cobra.Command, c *api.Client, in api.CreateComparison, inTask bool) (api.Comparison, error) {
 	if !inTask {
-		reference := 0
-		if in.Reference != nil {
-			reference = *in.Reference
-		}
-		return c.Compare(cmd.Context(), in.Of, reference)
+		return c.Compare(cmd.Context(), in.Of, cli.ValueOr(in.Reference, 0))
 	}
 	w, err := c.CreateComparison(cmd.Context(), in)
 	if err != nil {

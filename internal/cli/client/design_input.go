@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pleat"
 	"pleat/api"
@@ -26,6 +27,15 @@ func withoutStructure(cmd *cobra.Command) map[string]any {
 	return nil
 }
 
+// setTexts sets fields of an input to the texts of flags that are not empty: keys has the field of each flag.
+func setTexts(input map[string]any, f *pflag.FlagSet, keys map[string]string) {
+	for flag, key := range keys {
+		if v, _ := f.GetString(flag); v != "" {
+			input[key] = v
+		}
+	}
+}
+
 // designInput returns the workflow_input of the command line, without the target if that is an argument.
 func designInput(cmd *cobra.Command) (map[string]any, error) {
 	f := cmd.Flags()
@@ -38,11 +48,7 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 			input[key], _ = f.GetInt(flag)
 		}
 	}
-	for flag, key := range map[string]string{"protocol": "protocolName", "seed": "seed", "model": "modelName"} {
-		if v, _ := f.GetString(flag); v != "" {
-			input[key] = v
-		}
-	}
+	setTexts(input, f, map[string]string{"protocol": "protocolName", "seed": "seed", "model": "modelName"})
 	if chains, _ := f.GetStringSlice("chains"); len(chains) > 0 {
 		input["targetChains"] = chains
 	}
@@ -78,14 +84,9 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 
 // binderInput returns the binder of the command line.
 func binderInput(cmd *cobra.Command) map[string]any {
-	f := cmd.Flags()
 	binder := map[string]any{}
-	for flag, key := range map[string]string{"kind": "kind", "length": "length", "sequence": "sequence"} {
-		if v, _ := f.GetString(flag); v != "" {
-			binder[key] = v
-		}
-	}
-	if v, _ := f.GetBool("cyclic"); v {
+	setTexts(binder, cmd.Flags(), map[string]string{"kind": "kind", "length": "length", "sequence": "sequence"})
+	if v, _ := cmd.Flags().GetBool("cyclic"); v {
 		binder["cyclic"] = true
 	}
 	return binder

@@ -321,16 +321,9 @@ func saveAndPrint(cmd *cobra.Command, c *api.Client, res api.Results, folder res
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s: %s by %s in %.1f s\n", pleat.Clip(res.Job.Name), res.Prediction.JobRunStatus,
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s by %s in %.1f s\n", pleat.Clip(res.Job.Name), res.Prediction.JobRunStatus,
 		res.Parameters.ModelName, res.Prediction.ExecutionMinutes*60)
-	if err := cli.PrintTable(out, scores(res)); err != nil {
-		return err
-	}
-	for _, p := range paths {
-		fmt.Fprintln(out, p)
-	}
-	return nil
+	return results.Print(cmd, scores(res), paths)
 }
 
 // saveResults downloads the files of a run that has ended into a folder and returns their paths. The default folder is
@@ -373,11 +366,8 @@ func structuresOf(res api.Results) []scored {
 	}
 	var out []scored
 	for i, s := range res.Sequences {
-		name := fmt.Sprintf("sequence %d", i+1)
-		if s.Name != nil && *s.Name != "" {
-			name = *s.Name
-		}
 		if s.Prediction != nil {
+			name := cmp.Or(cli.ValueOr(s.Name, ""), fmt.Sprintf("sequence %d", i+1))
 			out = append(out, scored{name, *s.Prediction})
 		}
 	}

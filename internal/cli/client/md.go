@@ -102,11 +102,7 @@ func mdInput(cmd *cobra.Command, args []string) (map[string]any, error) {
 		input[key], _ = f.GetFloat64(flag)
 	}
 	input["residue_profile"], _ = f.GetString("profile")
-	for _, flag := range []string{"preset", "seed"} {
-		if v, _ := f.GetString(flag); v != "" {
-			input[flag] = v
-		}
-	}
+	setTexts(input, f, map[string]string{"preset": "preset", "seed": "seed"})
 	if len(args) == 0 {
 		input["sequence"], _ = f.GetString("sequence")
 		return input, nil

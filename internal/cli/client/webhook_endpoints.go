@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -102,15 +101,11 @@ func (s *endpointSettings) list() []string {
 
 // token reads the token of --token-file, of which a line end is cut off.
 func (s *endpointSettings) token(cmd *cobra.Command) (string, error) {
-	in := cmd.InOrStdin()
-	if s.tokenFile != "-" {
-		f, err := os.Open(s.tokenFile)
-		if err != nil {
-			return "", fmt.Errorf("--token-file: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := openInput(cmd, s.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
 	}
+	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, 64<<10))
 	if err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)

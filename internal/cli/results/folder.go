@@ -281,6 +281,11 @@ func SaveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder Fo
 	if err != nil {
 		return err
 	}
+	return Print(cmd, about, paths)
+}
+
+// Print prints a table about what was saved, and the paths of the files.
+func Print(cmd *cobra.Command, about [][]string, paths []string) error {
 	if err := cli.PrintTable(cmd.OutOrStdout(), about); err != nil {
 		return err
 	}
