@@ -33,6 +33,15 @@ func PrintLine(cmd *cobra.Command, v any, text string) error {
 	})
 }
 
+// Say ends a command that makes a change: it prints a line on standard output, in the format of package fmt, unless the
+// change has failed with an error, which it returns.
+func Say(cmd *cobra.Command, err error, format string, args ...any) error {
+	if err == nil {
+		fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
+	}
+	return err
+}
+
 // PrintJSON writes a value as indented JSON, with the fields of the API.
 func PrintJSON(w io.Writer, v any) error {
 	b, err := api.EncodeIndent(v)

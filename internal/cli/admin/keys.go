@@ -41,7 +41,7 @@ The command works on the database because the first key must exist before anybod
   pleat keys create --user alice --label cluster --user-quota 500
   pleat keys create --user alice --label dashboard --scopes read --expires 2027-01-31
   pleat keys create --user alice --project "Lab A"`,
-	}, func(cmd *cobra.Command, args []string) error {
+	}, func(cmd *cobra.Command, _ []string) error {
 		if err := cli.RequireFlags(cmd, "user"); err != nil {
 			return err
 		}
@@ -266,10 +266,8 @@ and an operator must be able to end a leaked key of anybody, also while no serve
 			const text = "%d keys begin with %q; name one by its identifier"
 			return fmt.Errorf(text, len(match), pleat.Clip(args[0]))
 		}
-		if err := s.People.RevokeKey(cmd.Context(), operatorFor(match[0].User), match[0].ID); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "revoked %s of %s\n", match[0].Prefix, pleat.Clip(match[0].UserName))
-		return nil
+		key := &match[0]
+		err = s.People.RevokeKey(cmd.Context(), operatorFor(key.User), key.ID)
+		return cli.Say(cmd, err, "revoked %s of %s", key.Prefix, pleat.Clip(key.UserName))
 	})
 }

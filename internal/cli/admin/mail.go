@@ -46,14 +46,11 @@ the mail arrives is for the receiver to see.`,
 		if err != nil {
 			return err
 		}
-		if err := server.Send(cmd.Context(), msg); err != nil {
-			var f *mail.Fault
-			if errors.As(err, &f) {
-				return fmt.Errorf("the mail was not sent: %s", f.Message)
-			}
-			return err
+		err = server.Send(cmd.Context(), msg)
+		var f *mail.Fault
+		if errors.As(err, &f) {
+			return fmt.Errorf("the mail was not sent: %s", f.Message)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s has accepted the mail\n", &server)
-		return nil
+		return cli.Say(cmd, err, "%s has accepted the mail", &server)
 	}, config.Server)
 }

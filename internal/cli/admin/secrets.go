@@ -43,12 +43,9 @@ or of the one before. docs/operations.md describes the steps.`,
 			if err != nil {
 				return err
 			}
-			n, err := s.Webhooks.Reseal(
-				ctx,
-				func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
-					return ring.Reseal(string(owner), column, sealed)
-				},
-			)
+			n, err := s.Webhooks.Reseal(ctx, func(owner pleat.ProjectID, column, sealed string) (string, bool, error) {
+				return ring.Reseal(string(owner), column, sealed)
+			})
 			if err != nil {
 				return fmt.Errorf("nothing was changed: %w", err)
 			}
@@ -79,13 +76,8 @@ webhooks again.`,
 		}
 		return withStore(cmd, func(ctx context.Context, s *store.Store) error {
 			lost, err := app.AdoptSecrets(ctx, c, s)
-			if err != nil {
-				return err
-			}
-			const text = "the database accepts this secret key; " +
-				"%d webhook endpoints have secrets that it cannot open\n"
-			fmt.Fprintf(cmd.OutOrStdout(), text, lost)
-			return nil
+			return cli.Say(cmd, err, "the database accepts this secret key; %d webhook endpoints have secrets that it "+
+				"cannot open", lost)
 		})
 	}, config.Store)
 }

@@ -64,11 +64,8 @@ and decide who works in them. An operator who is in no project does not read wha
 		return nil
 	}
 	return onStore(c, func(cmd *cobra.Command, s *store.Store, args []string) error {
-		if err := s.People.SetOperator(cmd.Context(), operator(), args[0], grant); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", pleat.Clip(args[0]), done)
-		return nil
+		err := s.People.SetOperator(cmd.Context(), operator(), args[0], grant)
+		return cli.Say(cmd, err, "%s %s", pleat.Clip(args[0]), done)
 	})
 }
 

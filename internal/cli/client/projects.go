@@ -68,10 +68,7 @@ func projectsAdd() *cobra.Command {
 		Example: `  pleat projects add "Lab A" grace --role viewer`,
 	}, []string{"a user's name or id"}, func(cmd *cobra.Command, c *api.Client, project string, args []string) error {
 		m, err := c.SetMember(cmd.Context(), project, args[0], role)
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", cli.PrintableLine(m.Name), m.Role)
-		}
-		return err
+		return cli.Say(cmd, err, "%s is %s", cli.PrintableLine(m.Name), m.Role)
 	})
 	addRole(c, &role)
 	return c
@@ -97,11 +94,8 @@ func projectsRemove() *cobra.Command {
 		if user == me.Name { // who leaves is known by the id
 			user = me.UserID
 		}
-		if _, err := c.RemoveMember(cmd.Context(), project, user); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", pleat.Clip(args[0]))
-		return nil
+		_, err = c.RemoveMember(cmd.Context(), project, user)
+		return cli.Say(cmd, err, "removed %s", pleat.Clip(args[0]))
 	})
 }
 
@@ -209,10 +203,7 @@ output. The key is not shown again. pleat projects remove ends it.`,
 		in.Name = args[0]
 		in.ExpiresAt = cli.TextOrNil(expires)
 		made, err := c.CreateServiceUser(cmd.Context(), project, in)
-		if err == nil {
-			fmt.Fprintln(cmd.OutOrStdout(), made.Key.Secret)
-		}
-		return err
+		return cli.Say(cmd, err, "%s", made.Key.Secret)
 	})
 	f := c.Flags()
 	f.StringVar(&in.Role, "role", "member", "viewer or member")

@@ -21,10 +21,7 @@ func projectsCreate() *cobra.Command {
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		manager, _ := cmd.Flags().GetString("manager")
 		p, err := c.CreateProject(cmd.Context(), api.CreateProject{Name: args[0], Manager: manager})
-		if err == nil {
-			fmt.Fprintln(cmd.OutOrStdout(), p.ID)
-		}
-		return err
+		return cli.Say(cmd, err, "%s", p.ID)
 	})
 	c.Flags().String("manager", "", "user, by name or id, who decides who works in it")
 	return checkedFirst(c, func(cmd *cobra.Command, args []string) error {
@@ -130,10 +127,7 @@ limit. Work that would pass the budget is refused when it is created. pleat usag
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
 		in := budgetOf(cmd)
 		p, err := c.ChangeProject(cmd.Context(), project, api.ChangeProject{Budget: &in})
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", pleat.Clip(p.Name), budgetText(p.Budget))
-		}
-		return err
+		return cli.Say(cmd, err, "%s: %s", pleat.Clip(p.Name), budgetText(p.Budget))
 	})
 	c.Args = cobra.MatchAll(c.Args, func(cmd *cobra.Command, _ []string) error {
 		if budgetOf(cmd) == (api.BudgetChange{}) {
@@ -186,10 +180,7 @@ func projectsDelete() *cobra.Command {
 		Long: `Deletes a project whose jobs, batches, workflows and library items were all deleted or moved before. The
 roles in it end, and its service users are disabled.`,
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
-		if _, err := c.DeleteProject(cmd.Context(), project); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "deleted %s\n", pleat.Clip(cmd.Flags().Arg(0)))
-		return nil
+		_, err := c.DeleteProject(cmd.Context(), project)
+		return cli.Say(cmd, err, "deleted %s", pleat.Clip(cmd.Flags().Arg(0)))
 	})
 }

@@ -45,10 +45,7 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 				_, err := c.DeleteLink(cmd.Context(), kind, id, end)
 				return err
 			})
-			if err == nil {
-				fmt.Fprintln(cmd.OutOrStdout(), "ended")
-			}
-			return err
+			return cli.Say(cmd, err, "ended")
 		}
 		in.ExpiresAt = cli.TextOrNil(expires)
 		return firstOf(func(kind api.Opened) error {
@@ -114,11 +111,7 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 		if err != nil {
 			return err
 		}
-		if err := move(cmd.Context(), c, args[0], project); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "moved to %s\n", pleat.Clip(args[1]))
-		return nil
+		return cli.Say(cmd, move(cmd.Context(), c, args[0], project), "moved to %s", pleat.Clip(args[1]))
 	})
 }
 

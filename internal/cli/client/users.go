@@ -78,11 +78,8 @@ func usersDisable(disable bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, err := change(c, cmd.Context(), id); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", pleat.Clip(args[0]), done)
-		return nil
+		_, err = change(c, cmd.Context(), id)
+		return cli.Say(cmd, err, "%s %s", pleat.Clip(args[0]), done)
 	})
 }
 

@@ -248,10 +248,7 @@ func endpointsRemove() *cobra.Command {
 		Short: "Delete an endpoint; deliveries that wait for it fail",
 	}, func(cmd *cobra.Command, c *api.Client, id string) error {
 		_, err := c.DeleteWebhookEndpoint(cmd.Context(), id)
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", id)
-		}
-		return err
+		return cli.Say(cmd, err, "%s deleted", id)
 	})
 }
 

@@ -345,10 +345,7 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 				return err
 			}
 			out, err := c.Redeliver(cmd.Context(), in)
-			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)
-			}
-			return err
+			return cli.Say(cmd, err, "%d deliveries will be sent again", out.Redelivered)
 		}
 		if in != (api.Redeliver{}) {
 			return cli.Usagef("%s accepts a delivery or flags that select several, not both", cmd.CommandPath())
@@ -358,10 +355,7 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 			return err
 		}
 		d, err := c.RedeliverOne(cmd.Context(), id)
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", d.ID, d.Status)
-		}
-		return err
+		return cli.Say(cmd, err, "%s %s", d.ID, d.Status)
 	})
 	f := c.Flags()
 	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED, FAILED or PENDING")
