@@ -63,7 +63,7 @@ of its files, are replaced with --force only.`,
   pleat fold --sequence DAYAQWLKDGGPSSGRPPPS --name Trp-cage --seed 1
   pleat fold protein.fasta --model mini,boltz-2 --seed 1,2,3 --out compared`,
 		Args: sequenceOr("file", "a file, a folder"),
-		RunE: runFold,
+		RunE: call(runFold).run(keyRequired),
 	}
 	f := c.Flags()
 	f.String("sequence", "", "protein to fold instead of a file; : between several chains")
@@ -106,11 +106,7 @@ func (j foldJob) in(out results.Folder) results.Folder {
 
 // runFold creates all jobs before it follows the first. Several are checked first, and so is one that names its seed,
 // since it may have been computed before.
-func runFold(cmd *cobra.Command, args []string) error {
-	c, err := newClient(cmd, keyRequired)
-	if err != nil {
-		return err
-	}
+func runFold(cmd *cobra.Command, c *api.Client, args []string) error {
 	variants, err := variantsOf(cmd)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -77,11 +78,7 @@ func printNotifications(cmd *cobra.Command, n *api.Notifications) error {
 	default:
 		fmt.Fprintf(out, "%s is not confirmed: no mails come. The page sends another link.\n", *n.Mail)
 	}
-	events := "nothing"
-	if len(n.Events) > 0 {
-		events = strings.Join(n.Events, ", ")
-	}
-	fmt.Fprintf(out, "They come about: %s.\n", events)
+	fmt.Fprintf(out, "They come about: %s.\n", cmp.Or(strings.Join(n.Events, ", "), "nothing"))
 	if n.OffReason != nil {
 		fmt.Fprintf(out, "No mails are sent: %s.\n", *n.OffReason)
 	}

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,15 +90,12 @@ the next job on. For the quota of a user's own project, see pleat keys create --
 		if err != nil {
 			return err
 		}
-		p, err := c.ChangeProject(cmd.Context(), project, api.ChangeProject{Quota: &n})
-		if err == nil {
-			quota := fmt.Sprintf("%d jobs a day", n)
-			if n < 0 {
-				quota = "as many jobs a day as the server's default"
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", pleat.Clip(p.Name), quota)
+		quota := fmt.Sprintf("%d jobs a day", n)
+		if n < 0 {
+			quota = "as many jobs a day as the server's default"
 		}
-		return err
+		p, err := c.ChangeProject(cmd.Context(), project, api.ChangeProject{Quota: &n})
+		return cli.Say(cmd, err, "%s: %s", pleat.Clip(p.Name), quota)
 	})
 	c.Args = cobra.MatchAll(c.Args, func(_ *cobra.Command, args []string) error {
 		_, err := parseQuota(args[1])
@@ -153,23 +151,17 @@ func budgetOf(cmd *cobra.Command) (in api.BudgetChange) {
 
 // budgetText says what a project may spend in a month.
 func budgetText(b api.Budget) string {
-	text := ""
-	for _, l := range []struct {
-		limit *float64
-		unit  string
-	}{{b.GPU, "GPU"}, {b.CPU, "CPU"}} {
-		if l.limit == nil {
-			continue
-		}
-		if text != "" {
-			text += " and "
-		}
-		text += formatSeconds(l.limit) + " " + l.unit + "-seconds"
+	var limits []string
+	if b.GPU != nil {
+		limits = append(limits, formatSeconds(b.GPU)+" GPU-seconds")
 	}
-	if text == "" {
+	if b.CPU != nil {
+		limits = append(limits, formatSeconds(b.CPU)+" CPU-seconds")
+	}
+	if len(limits) == 0 {
 		return "no budget"
 	}
-	return text + " a month"
+	return strings.Join(limits, " and ") + " a month"
 }
 
 // projectsDelete returns the command that deletes a project that owns nothing.

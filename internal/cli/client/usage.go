@@ -102,12 +102,7 @@ func budgetLine(unit string, limit *float64, used, expected float64) string {
 }
 
 // formatSeconds returns seconds with one decimal, or a dash for nil, which is not known.
-func formatSeconds(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*v, 'f', 1, 64)
-}
+func formatSeconds(v *float64) string { return cli.FormatScore(v, "%.1f") }
 
 // print writes the head and the sums.
 func (u *usageShown) print(w io.Writer) error {

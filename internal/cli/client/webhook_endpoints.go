@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -68,12 +69,7 @@ func endpointState(active, paused bool, rests *api.Moment) string {
 }
 
 // eventsText lists the events of an endpoint.
-func eventsText(events []string) string {
-	if len(events) == 0 {
-		return "all"
-	}
-	return strings.Join(events, ",")
-}
+func eventsText(events []string) string { return cmp.Or(strings.Join(events, ","), "all") }
 
 // endpointSettings are the flags that add and change share.
 type endpointSettings struct {

@@ -84,11 +84,10 @@ func OpenLog(dir string) (*Log, error) {
 	if l.f, err = root.OpenFile(foldLogFile, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
 		return nil, fmt.Errorf("open %s: %w", foldLogFile, err)
 	}
-	if err := l.f.Truncate(whole); err != nil {
-		l.Close()
-		return nil, fmt.Errorf("write %s: %w", foldLogFile, err)
+	if err = l.f.Truncate(whole); err == nil {
+		_, err = l.f.Seek(whole, io.SeekStart)
 	}
-	if _, err := l.f.Seek(whole, io.SeekStart); err != nil {
+	if err != nil {
 		l.Close()
 		return nil, fmt.Errorf("write %s: %w", foldLogFile, err)
 	}
