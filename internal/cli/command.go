@@ -100,6 +100,18 @@ func WithJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// IsOn reports whether a flag of a command is on, such as --wait.
+func IsOn(cmd *cobra.Command, flag string) bool {
+	on, _ := cmd.Flags().GetBool(flag) // the command has the flag
+	return on
+}
+
+// FlagText returns the text of a flag of a command.
+func FlagText(cmd *cobra.Command, flag string) string {
+	text, _ := cmd.Flags().GetString(flag) // the command has the flag
+	return text
+}
+
 // LoadConfig reads the settings of a command from the configuration file, the environment and the flags, in this order.
 // Any fault is a usage error.
 func LoadConfig(cmd *cobra.Command) (config.Config, error) {

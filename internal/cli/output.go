@@ -19,7 +19,7 @@ import (
 
 // PrintResult prints the result of a command on its standard output: with --json as JSON, otherwise by calling human.
 func PrintResult(cmd *cobra.Command, v any, human func() error) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if IsOn(cmd, "json") {
 		return PrintJSON(cmd.OutOrStdout(), v)
 	}
 	return human()

@@ -41,9 +41,8 @@ they register, and starts up to four of a class each time.`,
 		Example: `  pleat fleet --config /etc/pleat/pleat.yaml
   pleat fleet --config fleet.yaml --fleet-program /shared/pleat/bin/pleat --fleet-config /shared/pleat/worker.yaml`,
 	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
-		once, _ := cmd.Flags().GetBool("once")
 		log, _ := processLog(cmd, c)
-		return app.Fleet(cmd.Context(), c, log, once)
+		return app.Fleet(cmd.Context(), c, log, cli.IsOn(cmd, "once"))
 	}, config.Store, config.Fleet, config.Log)
 	c.Flags().Bool("once", false, "compare once and end")
 	c.AddCommand(fleetStatus(), fleetToken())
@@ -105,8 +104,7 @@ many workers of a class are wanted. It gives access to nothing else.`,
   pleat fleet token --demand > demand-token`,
 		Args: cobra.ArbitraryArgs,
 	}, func(cmd *cobra.Command, args []string) error {
-		demand, _ := cmd.Flags().GetBool("demand")
-		revoke, _ := cmd.Flags().GetBool("revoke")
+		demand := cli.IsOn(cmd, "demand")
 		t := workers.FleetToken{Kind: workers.TokenDemand}
 		switch {
 		case len(args) > 1:
@@ -120,7 +118,7 @@ many workers of a class are wanted. It gives access to nothing else.`,
 			t.Kind, t.Class = workers.TokenWorker, args[0]
 		}
 		return withStore(cmd, func(_ context.Context, s *store.Store) error {
-			if revoke {
+			if cli.IsOn(cmd, "revoke") {
 				return revokeFleetTokens(cmd, s, t)
 			}
 			return createFleetToken(cmd, s, t)

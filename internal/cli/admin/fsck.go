@@ -45,8 +45,6 @@ before. The store must be that of no other database.`,
 
 // fsck is the command fsck with an open database.
 func fsck(ctx context.Context, cmd *cobra.Command, c config.Config, s *store.Store) error {
-	deep, _ := cmd.Flags().GetBool("deep")
-	adopt, _ := cmd.Flags().GetBool("adopt")
 	out := cmd.OutOrStdout()
 	if folder, missing := app.MissingArtifacts(c); missing {
 		return fmt.Errorf("there is no folder %s; name the artifact store with --blobs or the data folder with --data",
@@ -56,7 +54,7 @@ func fsck(ctx context.Context, cmd *cobra.Command, c config.Config, s *store.Sto
 	if err != nil {
 		return err
 	}
-	if adopt {
+	if cli.IsOn(cmd, "adopt") {
 		if err := app.AdoptArtifacts(ctx, c, s, b); err != nil {
 			return err
 		}
@@ -64,6 +62,7 @@ func fsck(ctx context.Context, cmd *cobra.Command, c config.Config, s *store.Sto
 	} else if err := app.CheckArtifacts(ctx, c, s, b); err != nil {
 		return err
 	}
+	deep := cli.IsOn(cmd, "deep")
 	done, err := garbage.Check(ctx, s.Ops, s.Runs, b, deep, s.DB.Now().Add(-garbage.Age), func(f garbage.Fault) error {
 		_, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Kind, f.Key, f.Detail)
 		return err

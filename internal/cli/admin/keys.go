@@ -46,7 +46,7 @@ The command works on the database because the first key must exist before anybod
 			return err
 		}
 		f := cmd.Flags()
-		user, _ := f.GetString("user")
+		user := cli.FlagText(cmd, "user")
 		n, err := newKeyOf(f)
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ The command works on the database because the first key must exist before anybod
 
 // initDatabase creates the database if --init is given and there is none.
 func initDatabase(cmd *cobra.Command) error {
-	if create, _ := cmd.Flags().GetBool("init"); !create {
+	if !cli.IsOn(cmd, "init") {
 		return nil
 	}
 	c, err := cli.LoadConfig(cmd)
@@ -160,8 +160,7 @@ func keysList() *cobra.Command {
 		Long: `Lists the keys of all users by their prefix, with the revoked ones. The command works on the database
 because a server shows users their own keys only.`,
 	}, func(cmd *cobra.Command, s *store.Store, _ []string) error {
-		user, _ := cmd.Flags().GetString("user")
-		keys, err := keysOf(cmd.Context(), s, user)
+		keys, err := keysOf(cmd.Context(), s, cli.FlagText(cmd, "user"))
 		if err != nil {
 			return err
 		}

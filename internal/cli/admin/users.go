@@ -245,7 +245,7 @@ names of jobs; log files, and backups. The files of deleted objects go as after 
 delete them, most at once and the last after about an hour.`,
 		Args: cli.ExactArgs("a user's name"),
 	}, func(cmd *cobra.Command, args []string) error {
-		if yes, _ := cmd.Flags().GetBool("yes"); !yes {
+		if !cli.IsOn(cmd, "yes") {
 			return cli.Usagef("this deletes the user %s and everything in the user's own project for ever; "+
 				"to do so, pass --yes", pleat.Clip(args[0]))
 		}

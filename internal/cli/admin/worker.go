@@ -84,7 +84,7 @@ func runWorker(cmd *cobra.Command, hooks cli.Hooks) error {
 func lifeOf(cmd *cobra.Command, now time.Time) (work.Life, error) {
 	idle, _ := cmd.Flags().GetDuration("idle-exit")
 	jobs, _ := cmd.Flags().GetInt("max-jobs")
-	until, _ := cmd.Flags().GetString("until")
+	until := cli.FlagText(cmd, "until")
 	life := work.Life{IdleExit: idle, MaxTasks: jobs}
 	switch {
 	case idle < 0:

@@ -73,7 +73,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 	if err != nil {
 		return err
 	}
-	if dryRun, _ := cmd.Flags().GetBool("dry-run"); dryRun || !v.Valid {
+	if cli.IsOn(cmd, "dry-run") || !v.Valid {
 		err := cli.PrintResult(cmd, v, func() error { return cli.PrintTable(cmd.OutOrStdout(), describeValidation(v)) })
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 	}
 	with.made = false
 	fmt.Fprintf(cmd.ErrOrStderr(), "batch %s: %d rows, %d of them different\n", made.BatchID, made.Rows, made.Jobs)
-	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
+	if cli.IsOn(cmd, "no-wait") {
 		return cli.PrintLine(cmd, made, made.BatchID)
 	}
 	return finishBatch(cmd, c, made.BatchID)
@@ -206,7 +206,7 @@ func batchList() *cobra.Command {
 func batchStatus() *cobra.Command {
 	c := &cobra.Command{Use: "status BATCH", Short: "Show how far a batch is"}
 	onObject(c, "batch", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
-		if wait, _ := cmd.Flags().GetBool("wait"); wait {
+		if cli.IsOn(cmd, "wait") {
 			return finishBatch(cmd, c, id)
 		}
 		b, err := c.Batch(cmd.Context(), id)
@@ -312,12 +312,11 @@ samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any paramet
 		Example: "  pleat batch rerun 01890a5d-ac96-774b-bcce-b302099a8057 --seed 2",
 		Args:    cli.ExactArgs("a batch's identifier"),
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-		id, err := identifier("batch", args[0])
-		if err != nil {
+		if err := checkIdentifier("batch", args[0]); err != nil {
 			return err
 		}
 		in.Params, params.Seed = &params, cli.TextOrNil(seed)
-		made, err := c.RerunBatch(cmd.Context(), id, in)
+		made, err := c.RerunBatch(cmd.Context(), args[0], in)
 		if err != nil {
 			return err
 		}

@@ -100,20 +100,16 @@ func onObject(
 ) *cobra.Command {
 	cmd.Args = cli.ExactArgs("a " + kind + "'s identifier")
 	onServer(cmd, key, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
-	return checkedFirst(cmd, func(_ *cobra.Command, args []string) error {
-		_, err := identifier(kind, args[0])
-		return err
-	})
+	return checkedFirst(cmd, func(_ *cobra.Command, args []string) error { return checkIdentifier(kind, args[0]) })
 }
 
-// identifier returns an argument that has the form of an identifier. Any other is a usage error, in which kind is the
-// kind of object.
-func identifier(kind, arg string) (string, error) {
+// checkIdentifier returns a usage error for an argument that is not the identifier of a kind of object.
+func checkIdentifier(kind, arg string) error {
 	if !pleat.IsUUID(arg) {
 		const text = "%q is not a %s: a %s's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057"
-		return "", cli.Usagef(text, pleat.Clip(arg), kind, kind)
+		return cli.Usagef(text, pleat.Clip(arg), kind, kind)
 	}
-	return arg, nil
+	return nil
 }
 
 // printList prints a page of a list: with --json as JSON, otherwise as a table with one row per entry. The cursor of

@@ -20,7 +20,7 @@ import (
 // names.
 func withoutStructure(cmd *cobra.Command) map[string]any {
 	for flag, key := range map[string]string{"target-sequence": "sequence", "ccd": "ccd", "smiles": "smiles"} {
-		if v, _ := cmd.Flags().GetString(flag); v != "" {
+		if v := cli.FlagText(cmd, flag); v != "" {
 			return map[string]any{key: v}
 		}
 	}
@@ -52,7 +52,7 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 	if chains, _ := f.GetStringSlice("chains"); len(chains) > 0 {
 		input["targetChains"] = chains
 	}
-	if v, _ := f.GetBool("author"); v {
+	if cli.IsOn(cmd, "author") {
 		input["numbering"] = "author"
 	}
 	if f.Changed("temperature") {
@@ -86,7 +86,7 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 func binderInput(cmd *cobra.Command) map[string]any {
 	binder := map[string]any{}
 	setTexts(binder, cmd.Flags(), map[string]string{"kind": "kind", "length": "length", "sequence": "sequence"})
-	if v, _ := cmd.Flags().GetBool("cyclic"); v {
+	if cli.IsOn(cmd, "cyclic") {
 		binder["cyclic"] = true
 	}
 	return binder
@@ -127,8 +127,8 @@ func chainResidues(text, flag string, author bool) (map[string]any, error) {
 // designTarget returns the target of an argument: a job, or a file, which it uploads to the library, and the item of
 // the file.
 func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[string]any, item string, err error) {
-	if id, err := identifier("job", arg); err == nil {
-		return map[string]any{"sourceJobId": id}, "", nil
+	if pleat.IsUUID(arg) {
+		return map[string]any{"sourceJobId": arg}, "", nil
 	}
 	name := filepath.Base(arg)
 	if ending := strings.ToLower(filepath.Ext(name)); !slices.Contains(pleat.StructureEndings, ending) {

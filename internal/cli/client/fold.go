@@ -135,7 +135,7 @@ func runFold(cmd *cobra.Command, c *api.Client, args []string) error {
 	if err := checkAlignments(cmd, c, requests); err != nil {
 		return err
 	}
-	dryRun, _ := cmd.Flags().GetBool("dry-run")
+	dryRun := cli.IsOn(cmd, "dry-run")
 	if dryRun || len(jobs) > 1 || jobs[0].request.Params.Seed != nil {
 		if err := checkJobs(cmd, c, jobs, dryRun); err != nil || dryRun {
 			return err
@@ -148,7 +148,7 @@ func runFold(cmd *cobra.Command, c *api.Client, args []string) error {
 	if err := createJobs(cmd, c, jobs, item); err != nil {
 		return err
 	}
-	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
+	if cli.IsOn(cmd, "no-wait") {
 		return nil
 	}
 	if variants.several() {
@@ -184,9 +184,8 @@ func finishJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out results.F
 // createJobs creates the jobs and prints their ids. If the server refuses one, those before it are left running and the
 // message says how many; the item of alignments that was uploaded for them is deleted if none was created.
 func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) error {
-	f := cmd.Flags()
-	noWait, _ := f.GetBool("no-wait")
-	noCache, _ := f.GetBool("no-cache")
+	noWait := cli.IsOn(cmd, "no-wait")
+	noCache := cli.IsOn(cmd, "no-cache")
 	for i := range jobs {
 		j := &jobs[i]
 		created, err := c.CreateJob(cmd.Context(), j.request, api.CreateOptions{NoCache: noCache, From: item})
@@ -212,8 +211,7 @@ func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) 
 // foldRequests returns the requests of the command line without variants: one, unless the file has several jobs; and
 // the files that were uploaded for them. Flags override what the file says.
 func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]api.CreateJob, brought, error) {
-	f := cmd.Flags()
-	name, _ := f.GetString("name")
+	name := cli.FlagText(cmd, "name")
 	model := ""
 	if len(models) > 0 {
 		model = models[0]
@@ -230,17 +228,16 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 			return nil, with, cli.Usagef("--name is for one job, and %s holds %d", args[0], len(jobs))
 		}
 	} else {
-		letters, _ := f.GetString("sequence")
 		job := api.CreateJob{Name: "fold", Params: &api.Params{ModelName: cmp.Or(model, "mini")}}
-		for chain := range strings.SplitSeq(letters, ":") {
+		for chain := range strings.SplitSeq(cli.FlagText(cmd, "sequence"), ":") {
 			job.Sequences = append(job.Sequences, api.SequenceItem{ProteinChain: &api.Polymer{Sequence: chain}})
 		}
 		jobs = []api.CreateJob{job}
 	}
 	for i := range jobs {
 		jobs[i].Name = words.Shorten(cmp.Or(name, jobs[i].Name), pleat.MaxName)
-		jobs[i].IsPublic, _ = f.GetBool("public")
-		if made, _ := f.GetString("alignment-id"); made != "" {
+		jobs[i].IsPublic = cli.IsOn(cmd, "public")
+		if made := cli.FlagText(cmd, "alignment-id"); made != "" {
 			jobs[i].Params.AlignmentID = &made
 		}
 	}

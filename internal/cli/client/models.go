@@ -62,8 +62,7 @@ waits, and in the list of models. For a model that is paused already, it replace
 		Example: `  pleat models pause boltz-2 --reason "its weights are being replaced"`,
 		Args:    cli.ExactArgs("a model"),
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-		reason, _ := cmd.Flags().GetString("reason")
-		p, err := c.PauseModel(cmd.Context(), args[0], reason)
+		p, err := c.PauseModel(cmd.Context(), args[0], cli.FlagText(cmd, "reason"))
 		if err != nil {
 			return err
 		}

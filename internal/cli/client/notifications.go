@@ -46,7 +46,7 @@ func setNotifications(cmd *cobra.Command, c *api.Client) (api.Notifications, err
 		return n, err
 	}
 	in := api.SetNotifications{Mail: n.Mail, Events: n.Events}
-	if address, _ := f.GetString("mail"); f.Changed("mail") {
+	if address := cli.FlagText(cmd, "mail"); f.Changed("mail") {
 		in.Mail = &address
 		if address == "none" {
 			in.Mail = nil

@@ -20,8 +20,8 @@ func projectsCreate() *cobra.Command {
 		Example: `  pleat projects create "Lab A" --manager ada`,
 		Args:    cli.ExactArgs("a name"),
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-		manager, _ := cmd.Flags().GetString("manager")
-		p, err := c.CreateProject(cmd.Context(), api.CreateProject{Name: args[0], Manager: manager})
+		in := api.CreateProject{Name: args[0], Manager: cli.FlagText(cmd, "manager")}
+		p, err := c.CreateProject(cmd.Context(), in)
 		return cli.Say(cmd, err, "%s", p.ID)
 	})
 	c.Flags().String("manager", "", "user, by name or id, who decides who works in it")

@@ -154,9 +154,8 @@ func checkRanking(f results.Folder) error {
 // quota than is left. It prints what several need and which have been computed before; list adds a table of the jobs.
 func checkJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, list bool) error {
 	rows := [][]string{{"MODEL", "SEED", "LENGTH", "CORE-SECONDS", "JOB"}}
-	noCache, _ := cmd.Flags().GetBool("no-cache")
 	// The server is not told of the alignments, with which the results would be others.
-	fresh := noCache || cmd.Flags().Changed("alignment")
+	fresh := cli.IsOn(cmd, "no-cache") || cmd.Flags().Changed("alignment")
 	left, refused := 0, 0
 	var first error
 	var paused []string // models, of which one note each is enough

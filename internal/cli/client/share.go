@@ -38,7 +38,7 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 		case list:
 			return listLinks(cmd, c, id)
 		case end != "":
-			if _, err := identifier("link", end); err != nil {
+			if err := checkIdentifier("link", end); err != nil {
 				return err
 			}
 			err := firstOf(func(kind api.Opened) error {
@@ -104,7 +104,7 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 	}
 	c.Args = cli.ExactArgs("a "+kind+"'s identifier", "a project's id or name")
 	return onServer(c, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-		if _, err := identifier(kind, args[0]); err != nil {
+		if err := checkIdentifier(kind, args[0]); err != nil {
 			return err
 		}
 		project, err := projectNamed(cmd.Context(), c, "PROJECT", args[1])

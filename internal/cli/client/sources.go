@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/cli"
 	"pleat/internal/format"
 	"pleat/internal/msa"
 	"pleat/internal/submit"
@@ -67,8 +68,7 @@ func addFilesFlag(cmd *cobra.Command) {
 // openSources returns the files below a folder, if it is not empty, and those of --files. The caller must close it.
 func openSources(cmd *cobra.Command, dir string) (*sources, error) {
 	more, _ := cmd.Flags().GetStringArray("files")
-	as, _ := cmd.Flags().GetString("format")
-	s := &sources{format: format.Name(as), found: map[string]*sourceFile{}}
+	s := &sources{format: format.Name(cli.FlagText(cmd, "format")), found: map[string]*sourceFile{}}
 	if dir != "" {
 		more = append([]string{dir}, more...)
 	}

@@ -51,14 +51,12 @@ PLEAT_WEBHOOK_ALLOW=127.0.0.1.`,
 		if err != nil {
 			return err
 		}
-		l := &listener{keys: keys, token: c.WebhookToken, out: cmd.OutOrStdout()}
-		l.json, _ = cmd.Flags().GetBool("json")
+		l := &listener{keys: keys, token: c.WebhookToken, out: cmd.OutOrStdout(), json: cli.IsOn(cmd, "json")}
 		answers, _ := cmd.Flags().GetStringSlice("answer")
 		if err := l.setAnswers(answers); err != nil {
 			return err
 		}
-		addr, _ := cmd.Flags().GetString("listen")
-		return l.serve(cmd.Context(), addr)
+		return l.serve(cmd.Context(), cli.FlagText(cmd, "listen"))
 	})
 	f := c.Flags()
 	f.String("listen", "127.0.0.1:9000", "address to listen on; port 0 selects a free port, which is printed")
@@ -101,7 +99,7 @@ func (l *listener) serve(ctx context.Context, addr string) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s; choose another address with --listen: %w", pleat.Clip(addr), err)
 	}
-	fmt.Fprintln(l.out, "listening on "+config.LocalURL(listen.Addr()))
+	fmt.Fprintln(l.out, "listening on "+config.LocalURL(listen.Addr().String()))
 	srv := &http.Server{
 		Handler:           http.HandlerFunc(l.receive),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -297,9 +295,8 @@ func printDeliveries(cmd *cobra.Command, list api.List[api.Delivery]) error {
 }
 
 // showDelivery prints one delivery and a table of its attempts, with durations in ms.
-func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
-	id, err := identifier("delivery", arg)
-	if err != nil {
+func showDelivery(cmd *cobra.Command, c *api.Client, id string) error {
+	if err := checkIdentifier("delivery", id); err != nil {
 		return err
 	}
 	d, err := c.Delivery(cmd.Context(), id)
@@ -350,11 +347,10 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 		if in != (api.Redeliver{}) {
 			return cli.Usagef("%s accepts a delivery or flags that select several, not both", cmd.CommandPath())
 		}
-		id, err := identifier("delivery", args[0])
-		if err != nil {
+		if err := checkIdentifier("delivery", args[0]); err != nil {
 			return err
 		}
-		d, err := c.RedeliverOne(cmd.Context(), id)
+		d, err := c.RedeliverOne(cmd.Context(), args[0])
 		return cli.Say(cmd, err, "%s %s", d.ID, d.Status)
 	})
 	f := c.Flags()

@@ -54,7 +54,7 @@ func workflowsList() *cobra.Command {
 func workflowsGet() *cobra.Command {
 	c := &cobra.Command{Use: "get WORKFLOW", Short: "Show the status and the result of a workflow"}
 	onObject(c, "workflow", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
-		if wait, _ := cmd.Flags().GetBool("wait"); wait {
+		if cli.IsOn(cmd, "wait") {
 			if err := followWorkflow(cmd, c, id); err != nil {
 				return err
 			}

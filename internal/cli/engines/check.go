@@ -42,7 +42,7 @@ It needs no database and no server. Progress and the runner's standard error are
 		Example: "  pleat engines check openmm\n  pleat engines check boltz --model boltz-2",
 		Args:    cli.ExactArgs("NAME"),
 	}, func(cmd *cobra.Command, c config.Config, args []string) error {
-		only, _ := cmd.Flags().GetString("model")
+		only := cli.FlagText(cmd, "model")
 		screen := &checkScreen{out: cmd.ErrOrStderr()}
 		check := &engineCheck{cfg: c, name: args[0], out: cmd.OutOrStdout(), screen: screen}
 		if pleat.IsBuiltIn(args[0]) {

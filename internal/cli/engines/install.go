@@ -59,10 +59,7 @@ command here. Put weights at the paths that it prints.`,
 		if err != nil {
 			return err
 		}
-		i := &install{cmd: cmd, cfg: c, name: name, manifest: m}
-		i.noWeights, _ = cmd.Flags().GetBool("no-weights")
-		i.acceptChanged, _ = cmd.Flags().GetBool("accept-changed")
-		return i.run()
+		return (&install{cmd: cmd, cfg: c, name: name, manifest: m}).run()
 	}, config.Store, config.Engine)
 	c.Flags().Bool("yes", false, "do not ask for confirmation")
 	c.Flags().Bool("no-weights", false, "do not download weights")
@@ -79,8 +76,6 @@ type install struct {
 	manifest *runner.Manifest
 	// added is how many packages were added to the environment.
 	added addedPackages
-	// noWeights and acceptChanged are the flags --no-weights and --accept-changed.
-	noWeights, acceptChanged bool
 }
 
 // printf prints a line on standard output.
@@ -95,7 +90,7 @@ func (i *install) run() error {
 	if err := i.announce(missing); err != nil {
 		return err
 	}
-	if yes, _ := i.cmd.Flags().GetBool("yes"); !yes {
+	if !cli.IsOn(i.cmd, "yes") {
 		fmt.Fprint(i.cmd.OutOrStdout(), "Install? [y/N] ")
 		answer, err := bufio.NewReader(io.LimitReader(i.cmd.InOrStdin(), 100)).ReadString('\n')
 		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
@@ -116,7 +111,7 @@ func (i *install) run() error {
 	if err != nil {
 		return err
 	}
-	record.acceptsChanged = i.acceptChanged
+	record.acceptsChanged = cli.IsOn(i.cmd, "accept-changed")
 	left, fetched, err := i.fetchAll(i.cmd.Context(), record, missing)
 	if err != nil {
 		return err
@@ -165,7 +160,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 	if m.WeightsPage != "" {
 		i.printf("  the publisher's page of the weights: %s", m.WeightsPage)
 	}
-	if i.noWeights && len(missing) > 0 {
+	if cli.IsOn(i.cmd, "no-weights") && len(missing) > 0 {
 		i.printf("  weights are not downloaded")
 		known = 0
 	}
@@ -203,7 +198,7 @@ func countRequirements(list []byte) int {
 func (i *install) fetchAll(
 	ctx context.Context, record *weightsRecord, missing []runner.WeightFile,
 ) (left int, fetched map[string]bool, err error) {
-	if i.noWeights {
+	if cli.IsOn(i.cmd, "no-weights") {
 		return 0, nil, nil
 	}
 	dir := i.cfg.WeightsDir(i.manifest.Engine)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pleat/internal/cli"
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
 )
@@ -78,7 +79,7 @@ func (i *install) typed(command string, more ...string) string {
 // defaults.
 func (i *install) folders() []string {
 	var out []string
-	if file, _ := i.cmd.Flags().GetString("config"); file != "" {
+	if file := cli.FlagText(i.cmd, "config"); file != "" {
 		out = append(out, "--config", quoted(file))
 	}
 	def := config.Default()

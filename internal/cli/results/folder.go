@@ -59,10 +59,7 @@ func AddFlags(cmd *cobra.Command, standard string) {
 
 // FolderOf returns the folder of the flags. Its dir is empty if none was given.
 func FolderOf(cmd *cobra.Command) Folder {
-	var f Folder
-	f.Dir, _ = cmd.Flags().GetString("out")
-	f.Force, _ = cmd.Flags().GetBool("force")
-	return f
+	return Folder{Dir: cli.FlagText(cmd, "out"), Force: cli.IsOn(cmd, "force")}
 }
 
 // Or returns the folder, or that of a name if none was given.
