@@ -68,8 +68,8 @@ func RequireFlags(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// Complete completes a command: it adds the flags of groups of settings, and the RunE. A command without Args accepts no
-// arguments.
+// Complete completes a command: it adds the flags of groups of settings, and the RunE. A command without Args accepts
+// no arguments.
 func Complete(
 	cmd *cobra.Command, run func(cmd *cobra.Command, args []string) error, groups ...config.Group,
 ) *cobra.Command {

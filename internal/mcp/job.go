@@ -110,8 +110,8 @@ var foldTool = does(tool{
 	return s.started(ctx, known, in.Wait)
 })
 
-// repeated makes a call, and once more if it is unknown whether the service has executed it: the call has an idempotency
-// key, so that it makes one thing.
+// repeated makes a call, and makes it again if it is unknown whether the service has executed it: the call has an
+// idempotency key, so that there is one job.
 func repeated[T any](call func() (T, error)) (T, error) {
 	out, err := call()
 	var refused *api.Error

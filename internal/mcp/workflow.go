@@ -90,8 +90,8 @@ var designTool = does(tool{
 	return s.workflow(ctx, "design_v1", &in.title, in)
 })
 
-// workflow starts a workflow of a type with an input, and waits for its end. The title, which it takes out of the input,
-// is a part of it for the tool alone.
+// workflow starts a workflow of a type with an input, and waits for its end. It takes the title, which is for the tool
+// alone, out of the input.
 func (s session) workflow(ctx context.Context, kind string, t *title, input any) (work, []sdk.Content, error) {
 	own := *t
 	*t = title{}

@@ -32,8 +32,13 @@ type userRow struct {
 
 func userRowOf(u *people.User) userRow {
 	return userRow{
-		ID: string(u.ID), Name: u.Name, IsService: u.Service, ProjectID: cli.TextOrNil(string(u.Project)), IsOperator: u.Operator,
-		DisabledAt: optional(u.DisabledAt), CreatedAt: u.CreatedAt,
+		ID:         string(u.ID),
+		Name:       u.Name,
+		IsService:  u.Service,
+		ProjectID:  cli.TextOrNil(string(u.Project)),
+		IsOperator: u.Operator,
+		DisabledAt: optional(u.DisabledAt),
+		CreatedAt:  u.CreatedAt,
 	}
 }
 
