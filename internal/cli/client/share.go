@@ -96,7 +96,9 @@ func firstOf(fn func(kind api.Opened) error) error {
 }
 
 // moveOf returns the command that moves what its first argument names, of a kind, to the project that the second names.
-func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id, project string) error) *cobra.Command {
+func moveOf[T any](
+	kind, long string, move func(_ *api.Client, _ context.Context, id, project string) (T, error),
+) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "move " + strings.ToUpper(kind) + " PROJECT",
 		Short: "Move a " + kind + " that has ended to another project",
@@ -111,7 +113,8 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 		if err != nil {
 			return err
 		}
-		return cli.Say(cmd, move(cmd.Context(), c, args[0], project), "moved to %s", pleat.Clip(args[1]))
+		_, err = move(c, cmd.Context(), args[0], project)
+		return cli.Say(cmd, err, "moved to %s", pleat.Clip(args[1]))
 	})
 }
 
@@ -119,19 +122,13 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 func jobsMove() *cobra.Command {
 	const long = `Moves a job with its runs, files and the workflows that it has started. You must be a member of both
 projects. Its links and webhook settings end. A job of a batch cannot be moved.`
-	return moveOf("job", long, func(ctx context.Context, c *api.Client, id, project string) error {
-		_, err := c.MoveJob(ctx, id, project)
-		return err
-	})
+	return moveOf("job", long, (*api.Client).MoveJob)
 }
 
 func workflowsMove() *cobra.Command {
 	const long = `Moves a workflow with its files. You must be a member of both projects. Its links and webhook settings
 end.`
-	return moveOf("workflow", long, func(ctx context.Context, c *api.Client, id, project string) error {
-		_, err := c.MoveWorkflow(ctx, id, project)
-		return err
-	})
+	return moveOf("workflow", long, (*api.Client).MoveWorkflow)
 }
 
 // readToken reads one line, such as the link of an invitation, which others would see on a command line.

@@ -204,18 +204,18 @@ func endpointsChange() *cobra.Command {
 	}, func(cmd *cobra.Command, c *api.Client, id string) error {
 		var in api.ChangeEndpoint
 		f := cmd.Flags()
-		for flag, set := range map[string]func(){
-			"name":       func() { in.Name = &name },
-			"target-url": func() { in.TargetURL = &target },
-			"format":     func() { in.Format = &s.format },
-			"event": func() {
-				list := s.list()
-				in.Events = &list
-			},
-		} {
-			if f.Changed(flag) {
-				set()
-			}
+		if f.Changed("name") {
+			in.Name = &name
+		}
+		if f.Changed("target-url") {
+			in.TargetURL = &target
+		}
+		if f.Changed("format") {
+			in.Format = &s.format
+		}
+		if f.Changed("event") {
+			list := s.list()
+			in.Events = &list
 		}
 		if f.Changed("token-file") {
 			token, err := s.token(cmd)

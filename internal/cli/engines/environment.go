@@ -249,17 +249,15 @@ func (i *install) requirements() (sources []string, sum string, err error) {
 // interpreter returns the newest Python in the PATH that the engine supports. It runs each candidate to read its
 // version, since python3 can be any.
 func (i *install) interpreter(ctx context.Context) (string, error) {
-	names := []string{"python3"}
+	var names []string
 	oldest, newest := 10, 99
 	if len(i.manifest.Python) == 2 {
 		oldest, newest = minor(i.manifest.Python[0]), minor(i.manifest.Python[1])
-		names = nil
 		for v := newest; v >= oldest; v-- {
 			names = append(names, "python3."+strconv.Itoa(v))
 		}
-		names = append(names, "python3")
 	}
-	for _, name := range names {
+	for _, name := range append(names, "python3") {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue
