@@ -72,7 +72,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	if err := a.Store.Runs.ExtendLeases(ctx, 2*pleat.RemoteHeartbeatInterval); err != nil {
 		return err
 	}
-	local := config.LocalURL(l.Addr())
+	local := config.LocalURL(l.Addr().String())
 	public := c.PublicURL
 	if public == "" {
 		public = local

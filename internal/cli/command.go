@@ -68,6 +68,50 @@ func RequireFlags(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
+// Complete completes a command: it adds the flags of groups of settings, and the RunE. A command without Args accepts
+// no arguments.
+func Complete(
+	cmd *cobra.Command, run func(cmd *cobra.Command, args []string) error, groups ...config.Group,
+) *cobra.Command {
+	config.AddFlags(cmd.Flags(), groups...)
+	if cmd.Args == nil {
+		cmd.Args = ExactArgs()
+	}
+	cmd.RunE = run
+	return cmd
+}
+
+// Configured is [Complete] for a command that reads its settings first.
+func Configured(
+	cmd *cobra.Command, run func(cmd *cobra.Command, c config.Config, args []string) error, groups ...config.Group,
+) *cobra.Command {
+	return Complete(cmd, func(cmd *cobra.Command, args []string) error {
+		c, err := LoadConfig(cmd)
+		if err != nil {
+			return err
+		}
+		return run(cmd, c, args)
+	}, groups...)
+}
+
+// WithJSON adds the flag --json to a command whose result is one value, and returns the command.
+func WithJSON(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().Bool("json", false, "print JSON")
+	return cmd
+}
+
+// IsOn reports whether a flag of a command is on, such as --wait.
+func IsOn(cmd *cobra.Command, flag string) bool {
+	on, _ := cmd.Flags().GetBool(flag) // the command has the flag
+	return on
+}
+
+// FlagText returns the text of a flag of a command.
+func FlagText(cmd *cobra.Command, flag string) string {
+	text, _ := cmd.Flags().GetString(flag) // the command has the flag
+	return text
+}
+
 // LoadConfig reads the settings of a command from the configuration file, the environment and the flags, in this order.
 // Any fault is a usage error.
 func LoadConfig(cmd *cobra.Command) (config.Config, error) {

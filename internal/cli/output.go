@@ -19,7 +19,7 @@ import (
 
 // PrintResult prints the result of a command on its standard output: with --json as JSON, otherwise by calling human.
 func PrintResult(cmd *cobra.Command, v any, human func() error) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if IsOn(cmd, "json") {
 		return PrintJSON(cmd.OutOrStdout(), v)
 	}
 	return human()
@@ -31,6 +31,15 @@ func PrintLine(cmd *cobra.Command, v any, text string) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
 		return err
 	})
+}
+
+// Say ends a command that makes a change: it prints a line on standard output, in the format of package fmt, unless the
+// change has failed with an error, which it returns.
+func Say(cmd *cobra.Command, err error, format string, args ...any) error {
+	if err == nil {
+		fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
+	}
+	return err
 }
 
 // PrintJSON writes a value as indented JSON, with the fields of the API.

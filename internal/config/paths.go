@@ -257,12 +257,12 @@ func (c *Config) WebhookGuard() (*webhook.Guard, error) {
 	return webhook.NewGuard(allow, ports, nil), nil
 }
 
-// LocalURL returns the URL at which this machine reaches a listener; one that listens on all addresses is reached on
-// loopback. It has no trailing slash.
-func LocalURL(a net.Addr) string {
-	host, port, err := net.SplitHostPort(a.String())
+// LocalURL returns the URL at which this machine reaches what listens on an address; on all addresses, it is reached on
+// loopback. The URL has no trailing slash.
+func LocalURL(address string) string {
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return "http://" + a.String()
+		return "http://" + address
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

@@ -6,26 +6,27 @@ import (
 
 // SourceFile is a stored file that a workflow reads.
 type SourceFile struct {
-	Name string // plain, and safe as the name of a file
-	Key  string // in the artifact store; empty: there is no file
+	Name string `json:"name"` // plain, and safe as the name of a file
+	Key  string `json:"key"`  // in the artifact store; empty: there is no file
 }
 
 // SourceFiles are what a workflow reads of its source, and what is known of the structure. The zero value is that of a
 // source that the service does not store.
 type SourceFiles struct {
-	Structure SourceFile
-	PAE       SourceFile // predicted aligned errors
-	Sequence  string     // of the protein, for a simulation that starts from it alone
+	Structure SourceFile `json:"structure,omitzero"`
+	PAE       SourceFile `json:"pae,omitzero"`       // predicted aligned errors
+	Sequence  string     `json:"sequence,omitempty"` // of the protein, for a simulation that starts from it alone
 
 	// For a structure that a fold predicted, in questions.
-	Reference string
-	Predicted bool
-	Model     string
-	Name      string
-	Scores    *pleat.Prediction // nil: there are none
+	Reference string            `json:"reference,omitempty"`
+	Predicted bool              `json:"predicted,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	Name      string            `json:"name,omitempty"`
+	Scores    *pleat.Prediction `json:"scores,omitempty"` // nil: there are none
 
-	Compared []ComparedFile // of a comparison, in the order of its input; nothing else is set then
-	Design   []DesignFile   // of a design; nothing else is set then
+	// Of a comparison, in the order of its input, and of a design; nothing else is set then.
+	Compared []ComparedFile `json:"compared,omitempty"`
+	Design   []DesignFile   `json:"design,omitempty"`
 }
 
 // DesignFile is a file of a design.

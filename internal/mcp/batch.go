@@ -6,7 +6,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"pleat"
 	"pleat/api"
 )
 
@@ -45,10 +44,7 @@ var submitBatch = does(tool{
 		return known, nil, nil
 	}
 	opt := api.CreateOptions{IdempotencyKey: in.key()}
-	created, err := s.CreateBatch(ctx, in.CreateBatch, opt)
-	if lost(err) {
-		created, err = s.CreateBatch(ctx, in.CreateBatch, opt)
-	}
+	created, err := repeated(func() (api.CreatedBatch, error) { return s.CreateBatch(ctx, in.CreateBatch, opt) })
 	if err != nil {
 		return work{}, nil, err
 	}
@@ -105,8 +101,8 @@ var batchRows = does(tool{
 	repeatable: true,
 	world:      true,
 }, func(ctx context.Context, s session, in *batchRowsIn) (out batchRowsOut, _ []sdk.Content, err error) {
-	if !pleat.IsUUID(in.Batch) {
-		return out, nil, pleat.InvalidField("batchId", " is %q; it must be the UUID of a batch", pleat.Clip(in.Batch))
+	if err := checkID("batchId", aBatch, in.Batch); err != nil {
+		return out, nil, err
 	}
 	limit, err := within("limit", in.Limit, 10, 50)
 	if err != nil {

@@ -67,32 +67,28 @@ var listJobs = does(tool{
 	if err != nil {
 		return out, nil, err
 	}
-	out.Data = []work{}
 	switch in.Kind {
 	case "", aJob:
 		list, err := s.Jobs(ctx, api.JobsFilter{Limit: limit, Cursor: in.Cursor, Status: in.Status, Query: in.Query})
-		for i := range list.Data {
-			out.Data = append(out.Data, workOfJobRow(&list.Data[i]))
-		}
-		out.Next = list.NextCursor
-		return out, nil, err
+		return listOf(list, workOfJobRow), nil, err
 	case aWorkflow:
 		list, err := s.Workflows(ctx, api.WorkflowsFilter{Limit: limit, Cursor: in.Cursor, Status: in.Status})
-		for i := range list.Data {
-			out.Data = append(out.Data, workOfWorkflowRow(&list.Data[i]))
-		}
-		out.Next = list.NextCursor
-		return out, nil, err
+		return listOf(list, workOfWorkflowRow), nil, err
 	case aBatch:
 		list, err := s.Batches(ctx, api.BatchesFilter{Cursor: in.Cursor, Limit: limit})
-		for i := range list.Data {
-			out.Data = append(out.Data, workOfBatch(&list.Data[i]))
-		}
-		out.Next = list.NextCursor
-		return out, nil, err
+		return listOf(list, workOfBatch), nil, err
 	}
-	return out, nil, pleat.InvalidField("kind", " is %q; it must be job, workflow or batch", pleat.Clip(in.Kind))
+	return out, nil, noSuchKind(in.Kind)
 })
+
+// listOf converts a page of a list.
+func listOf[T any](list api.List[T], convert func(*T) work) listJobsOut {
+	out := listJobsOut{Data: []work{}, Next: list.NextCursor}
+	for i := range list.Data {
+		out.Data = append(out.Data, convert(&list.Data[i]))
+	}
+	return out
+}
 
 // within returns a number of arguments; absent: a default.
 func within(field string, given *int, absent, most int) (int, error) {
@@ -107,23 +103,20 @@ func within(field string, given *int, absent, most int) (int, error) {
 
 // workOfJobRow describes a job of a list.
 func workOfJobRow(r *api.JobRow) work {
-	w := work{
-		Kind:    aJob,
-		ID:      r.ID,
-		Name:    name(r.Name),
-		Type:    name(r.ModelName),
-		Status:  r.Status,
-		Ended:   api.Terminal(r.Status),
-		Created: r.Date,
-		Stage:   name(r.Stage),
-		Done:    r.Done,
-		Total:   r.Total,
-		Failure: text(r.Error),
+	return work{
+		Kind:      aJob,
+		ID:        r.ID,
+		Name:      name(r.Name),
+		Type:      name(r.ModelName),
+		Status:    r.Status,
+		Ended:     api.Terminal(r.Status),
+		Created:   r.Date,
+		Stage:     name(r.Stage),
+		Done:      r.Done,
+		Total:     r.Total,
+		Failure:   text(r.Error),
+		MeanPLDDT: r.MeanPLLDT,
 	}
-	if r.MeanPLLDT != nil {
-		w.MeanPLDDT = r.MeanPLLDT
-	}
-	return w
 }
 
 // workOfWorkflowRow describes a workflow of a list.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,10 +19,7 @@ type once struct {
 
 // key returns the idempotency key of a call.
 func (o once) key() string {
-	if o.Key != "" {
-		return o.Key
-	}
-	return "mcp-" + rand.Text()
+	return cmp.Or(o.Key, "mcp-"+rand.Text())
 }
 
 // validateIn are the arguments of validate.
@@ -102,10 +100,7 @@ var foldTool = does(tool{
 		return work{}, nil, err
 	}
 	opt := api.CreateOptions{IdempotencyKey: in.key()}
-	created, err := s.CreateJob(ctx, in.CreateJob, opt)
-	if lost(err) {
-		created, err = s.CreateJob(ctx, in.CreateJob, opt) // with the same key, so that there is one job
-	}
+	created, err := repeated(func() (api.CreatedJob, error) { return s.CreateJob(ctx, in.CreateJob, opt) })
 	if err != nil {
 		return work{}, nil, err
 	}
@@ -115,8 +110,13 @@ var foldTool = does(tool{
 	return s.started(ctx, known, in.Wait)
 })
 
-// lost reports whether it is unknown if the service has executed a call.
-func lost(err error) bool {
+// repeated makes a call, and makes it again if it is unknown whether the service has executed it: the call has an
+// idempotency key, so that there is one job.
+func repeated[T any](call func() (T, error)) (T, error) {
+	out, err := call()
 	var refused *api.Error
-	return err != nil && !errors.As(err, &refused)
+	if err != nil && !errors.As(err, &refused) {
+		return call()
+	}
+	return out, err
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -91,7 +92,7 @@ var getScores = does(tool{
 	repeatable: true,
 	world:      true,
 }, func(ctx context.Context, s session, in *jobIn) (out getScoresOut, _ []sdk.Content, err error) {
-	if err := jobID(in.Job); err != nil {
+	if err := checkID("jobId", aJob, in.Job); err != nil {
 		return out, nil, err
 	}
 	v, err := s.Job(ctx, in.Job)
@@ -106,12 +107,12 @@ var getScores = does(tool{
 	return out, nil, nil
 })
 
-// jobID refuses an id that names no job.
-func jobID(id string) error {
+// checkID refuses an id that names no work of a kind.
+func checkID(field, kind, id string) error {
 	if pleat.IsUUID(id) {
 		return nil
 	}
-	return pleat.InvalidField("jobId", " is %q; it must be the UUID of a job", pleat.Clip(id))
+	return pleat.InvalidField(field, " is %q; it must be the UUID of a %s", pleat.Clip(id), kind)
 }
 
 // getResiduesIn are the arguments of get_residues.
@@ -162,7 +163,7 @@ var getResidues = does(tool{
 	repeatable: true,
 	world:      true,
 }, func(ctx context.Context, s session, in *getResiduesIn) (out getResiduesOut, _ []sdk.Content, err error) {
-	if err := jobID(in.Job); err != nil {
+	if err := checkID("jobId", aJob, in.Job); err != nil {
 		return out, nil, err
 	}
 	limit, err := within("limit", in.Limit, 100, 200)
@@ -185,9 +186,7 @@ var getResidues = does(tool{
 	if len(out.Chains) == 0 {
 		return out, nil, pleat.Errorf(pleat.CodeNotFound, "the model of this job gives no values by residue")
 	}
-	if out.Chain = in.Chain; out.Chain == "" {
-		out.Chain = out.Chains[0]
-	}
+	out.Chain = cmp.Or(in.Chain, out.Chains[0])
 	values, ok := p.PLDDT[out.Chain]
 	if !ok {
 		return out, nil, pleat.InvalidField("chain", " is %q, which has no values; those are %q", pleat.Clip(in.Chain),

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,9 +27,7 @@ func visible(s string, most int) string {
 			break
 		}
 		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case r == utf8.RuneError:
+		case r == '\n' || r == '\t' || r == utf8.RuneError:
 			b.WriteRune(r)
 		case unicode.Is(unicode.C, r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Variation_Selector) ||
 			unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
@@ -131,11 +130,11 @@ func isLink(v any) bool {
 
 // nested reports whether a list has lists or objects.
 func nested(list []any) bool {
-	for _, v := range list {
+	return slices.ContainsFunc(list, func(v any) bool {
 		switch v.(type) {
 		case []any, map[string]any:
 			return true
 		}
-	}
-	return false
+		return false
+	})
 }

@@ -33,12 +33,17 @@ func (h *handle) check() error {
 		h.Kind = aJob
 	case aJob, aWorkflow, aBatch:
 	default:
-		return pleat.InvalidField("kind", " is %q; it must be job, workflow or batch", pleat.Clip(h.Kind))
+		return noSuchKind(h.Kind)
 	}
 	if !pleat.IsUUID(h.ID) {
 		return pleat.InvalidField("id", " is %q; it must be a UUID that another tool gave", pleat.Clip(h.ID))
 	}
 	return nil
+}
+
+// noSuchKind refuses a kind of work.
+func noSuchKind(kind string) error {
+	return pleat.InvalidField("kind", " is %q; it must be job, workflow or batch", pleat.Clip(kind))
 }
 
 // work is what a result says of a job, a workflow or a batch.

@@ -31,12 +31,10 @@ var askTool = does(tool{
 	effect: creates,
 	world:  true,
 }, func(ctx context.Context, s session, in *askIn) (work, []sdk.Content, error) {
-	own := in.title
-	in.title = title{}
-	return s.workflow(ctx, "qna_v1", own, struct {
+	return s.workflow(ctx, "qna_v1", &in.title, struct {
 		Target string `json:"targetSource"`
-		askIn
-	}{"fold_job", *in})
+		*askIn
+	}{"fold_job", in})
 })
 
 // simulateIn are the arguments of simulate: a part of the input of the workflow md.
@@ -61,9 +59,7 @@ var simulateTool = does(tool{
 	effect: creates,
 	world:  true,
 }, func(ctx context.Context, s session, in *simulateIn) (work, []sdk.Content, error) {
-	own := in.title
-	in.title = title{}
-	return s.workflow(ctx, "md", own, in)
+	return s.workflow(ctx, "md", &in.title, in)
 })
 
 // designIn are the arguments of design: a part of the input of the workflow design_v1.
@@ -91,13 +87,14 @@ var designTool = does(tool{
 	effect: creates,
 	world:  true,
 }, func(ctx context.Context, s session, in *designIn) (work, []sdk.Content, error) {
-	own := in.title
-	in.title = title{}
-	return s.workflow(ctx, "design_v1", own, in)
+	return s.workflow(ctx, "design_v1", &in.title, in)
 })
 
-// workflow starts a workflow of a type with an input, and waits for its end.
-func (s session) workflow(ctx context.Context, kind string, own title, input any) (work, []sdk.Content, error) {
+// workflow starts a workflow of a type with an input, and waits for its end. It takes the title, which is for the tool
+// alone, out of the input.
+func (s session) workflow(ctx context.Context, kind string, t *title, input any) (work, []sdk.Content, error) {
+	own := *t
+	*t = title{}
 	if _, err := waiting(own.Wait, 0); err != nil {
 		return work{}, nil, err
 	}
@@ -106,10 +103,7 @@ func (s session) workflow(ctx context.Context, kind string, own title, input any
 		return work{}, nil, err
 	}
 	request, key := api.CreateWorkflow{WorkflowName: kind, Name: own.Name, Input: raw}, own.key()
-	w, err := s.CreateWorkflowOnce(ctx, request, key)
-	if lost(err) {
-		w, err = s.CreateWorkflowOnce(ctx, request, key)
-	}
+	w, err := repeated(func() (api.Workflow, error) { return s.CreateWorkflowOnce(ctx, request, key) })
 	if err != nil {
 		return work{}, nil, err
 	}

@@ -3,6 +3,7 @@ package workerapi
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -107,7 +108,7 @@ func (c *Client) SetMSA(ctx context.Context, l tasks.Lease, state pleat.State) e
 
 // AddArtifact publishes a file that is stored.
 func (c *Client) AddArtifact(ctx context.Context, l tasks.Lease, a pleat.Artifact) error {
-	return c.about(ctx, l, request{path: "publish", in: FilesOf([]pleat.Artifact{a})[0]})
+	return c.about(ctx, l, request{path: "publish", in: filesOf([]pleat.Artifact{a})[0]})
 }
 
 // SaveCheckpoint names a stored file as the checkpoint of a task.
@@ -127,11 +128,9 @@ func (c *Client) CachedResult(ctx context.Context, k *pleat.Task, inputHash stri
 // ReferencedAlignments lists the alignments that a fold names.
 func (c *Client) ReferencedAlignments(ctx context.Context, f *pleat.FoldInput) ([]runs.ReferencedAlignment, error) {
 	var out Alignments
-	l := c.leaseOf(f.Run)
-	if err := c.about(ctx, l, request{method: http.MethodGet, path: "alignments", out: &out}); err != nil {
+	if err := c.input(ctx, f.Run, "alignments", &out, &out.Links); err != nil {
 		return nil, err
 	}
-	c.addLinks(l.Task, out.Links)
 	var files []runs.ReferencedAlignment
 	for _, f := range out.Files {
 		files = append(files, runs.ReferencedAlignment(f))
@@ -155,22 +154,16 @@ func (c *Client) ReferencedComponents(ctx context.Context, f *pleat.FoldInput) (
 // DesignStructure finds the structure of the design that a fold folds.
 func (c *Client) DesignStructure(ctx context.Context, f *pleat.FoldInput) (runs.DesignStructure, error) {
 	var out DesignStructure
-	l := c.leaseOf(f.Run)
-	if err := c.about(ctx, l, request{method: http.MethodGet, path: "design", out: &out}); err != nil {
-		return runs.DesignStructure{}, err
-	}
-	c.addLinks(l.Task, out.Links)
-	return runs.DesignStructure{ReferencedFile: runs.ReferencedFile(out.File), Designed: out.Designed}, nil
+	err := c.input(ctx, f.Run, "design", &out, &out.Links)
+	return runs.DesignStructure{ReferencedFile: runs.ReferencedFile(out.File), Designed: out.Designed}, err
 }
 
 // referencedFiles asks for the files of one kind that a fold names.
 func (c *Client) referencedFiles(ctx context.Context, f *pleat.FoldInput, path string) ([]runs.ReferencedFile, error) {
 	var out ReferencedFiles
-	l := c.leaseOf(f.Run)
-	if err := c.about(ctx, l, request{method: http.MethodGet, path: path, out: &out}); err != nil {
+	if err := c.input(ctx, f.Run, path, &out, &out.Links); err != nil {
 		return nil, err
 	}
-	c.addLinks(l.Task, out.Links)
 	var files []runs.ReferencedFile
 	for _, f := range out.Files {
 		files = append(files, runs.ReferencedFile(f))
@@ -198,12 +191,18 @@ func (c *Client) EndSearches(ctx context.Context, _ pleat.WorkerID, keys []strin
 // WorkflowSource finds what a workflow reads.
 func (c *Client) WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
 	var out Source
-	l := c.leaseOf(w.Run)
-	if err := c.about(ctx, l, request{method: http.MethodGet, path: "source", out: &out}); err != nil {
-		return flow.SourceFiles{}, err
+	err := c.input(ctx, w.Run, "source", &out, &out.Links)
+	return out.SourceFiles, err
+}
+
+// input asks for what the task of a run reads. It keeps the links to the files, which out has after the answer.
+func (c *Client) input(ctx context.Context, run pleat.RunID, path string, out any, links *map[string]Link) error {
+	l := c.leaseOf(run)
+	err := c.about(ctx, l, request{method: http.MethodGet, path: path, out: out})
+	if err == nil {
+		c.addLinks(l.Task, *links)
 	}
-	c.addLinks(l.Task, out.Links)
-	return out.files(), nil
+	return err
 }
 
 // leaseOf returns the lease of the task that works on a run; the zero value if the worker holds none.
@@ -226,11 +225,8 @@ func (c *Client) addLinks(task pleat.TaskID, links map[string]Link) {
 	if a == nil {
 		return
 	}
-	all := map[string]Link{}
-	for _, m := range []map[string]Link{a.links, links} {
-		for key, link := range m {
-			all[key] = link
-		}
+	if a.links == nil {
+		a.links = map[string]Link{}
 	}
-	a.links = all
+	maps.Copy(a.links, links)
 }

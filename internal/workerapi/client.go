@@ -109,10 +109,7 @@ func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLa
 func (c *Client) Close(ctx context.Context) {
 	c.end()
 	c.awaited.Wait()
-	c.mu.Lock()
-	registered := c.session != "" && c.refused == nil
-	c.mu.Unlock()
-	if registered {
+	if c.sessionToken() != "" && c.Refused() == nil {
 		if err := c.call(ctx, request{path: "deregister", in: struct{}{}}); err != nil {
 			c.log.Warn("the server was not told that the worker ends", "error", err)
 		}
@@ -326,9 +323,7 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 	}
 	session := r.token == ""
 	if session {
-		c.mu.Lock()
-		r.token = c.session
-		c.mu.Unlock()
+		r.token = c.sessionToken()
 	}
 	req.Header.Set("Authorization", "Bearer "+r.token)
 	req.Header.Set("User-Agent", "pleat-worker/"+pleat.Version)
@@ -352,6 +347,13 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 		c.setOver()
 	}
 	return nil, err
+}
+
+// sessionToken returns the bearer token of the session; empty: the worker has not registered.
+func (c *Client) sessionToken() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
 }
 
 // refusal reads the error of a response. After 429 and 503 it waits as long as the server asks for, so that the next

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"pleat"
-	"pleat/internal/flow"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 )
@@ -30,7 +29,7 @@ func TaskOf(c *runs.ClaimedTask) Task {
 		Searched:   SecondsOf(c.SearchDuration),
 		Worked:     SecondsOf(c.Worked),
 		Earlier:    SecondsOf(c.Earlier),
-		Alignments: FilesOf(c.Alignments),
+		Alignments: filesOf(c.Alignments),
 		Design:     c.Design,
 	}
 	if k.Checkpoint.Key != "" {
@@ -115,8 +114,8 @@ func (t *Task) claimed(worker pleat.WorkerID, now time.Time) runs.ClaimedTask {
 	return out
 }
 
-// FilesOf returns artifacts for the wire.
-func FilesOf(list []pleat.Artifact) []File {
+// filesOf returns artifacts for the wire.
+func filesOf(list []pleat.Artifact) []File {
 	var out []File
 	for i := range list {
 		a := &list[i]
@@ -205,7 +204,7 @@ func finishOf(f *runs.RunFinished, own func(key string) bool) Finish {
 	}
 	for i := range f.Artifacts {
 		if a := &f.Artifacts[i]; own(a.Key) {
-			out.Artifacts = append(out.Artifacts, FilesOf(f.Artifacts[i:i+1])...)
+			out.Artifacts = append(out.Artifacts, filesOf(f.Artifacts[i:i+1])...)
 		} else {
 			out.Shared = append(out.Shared, a.Name)
 		}
@@ -223,7 +222,7 @@ func CachedResultOf(r *runs.CachedResult) CachedResult {
 		Engine:    r.Engine,
 		MSA:       r.MSA,
 		Finished:  r.Finished,
-		Artifacts: FilesOf(r.Artifacts),
+		Artifacts: filesOf(r.Artifacts),
 	}
 }
 
@@ -262,36 +261,4 @@ func (r *Report) At(now time.Time) []pleat.Progress {
 		p.At = now.Add(-min(max(r.Now.Sub(p.At), 0), maxAge))
 	}
 	return r.Progress
-}
-
-// SourceOf returns what a workflow reads for the wire, without its links.
-func SourceOf(s flow.SourceFiles) Source {
-	return Source{
-		Structure: SourceFile(s.Structure),
-		PAE:       SourceFile(s.PAE),
-		Sequence:  s.Sequence,
-		Reference: s.Reference,
-		Predicted: s.Predicted,
-		Model:     s.Model,
-		Name:      s.Name,
-		Scores:    s.Scores,
-		Compared:  s.Compared,
-		Design:    s.Design,
-	}
-}
-
-// files returns what a workflow reads.
-func (s *Source) files() flow.SourceFiles {
-	return flow.SourceFiles{
-		Structure: flow.SourceFile(s.Structure),
-		PAE:       flow.SourceFile(s.PAE),
-		Sequence:  s.Sequence,
-		Reference: s.Reference,
-		Predicted: s.Predicted,
-		Model:     s.Model,
-		Name:      s.Name,
-		Scores:    s.Scores,
-		Compared:  s.Compared,
-		Design:    s.Design,
-	}
 }

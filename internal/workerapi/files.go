@@ -2,6 +2,7 @@ package workerapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -172,12 +173,7 @@ func (c *Client) transfer(
 		}
 	}
 	if own {
-		if token == "" {
-			c.mu.Lock()
-			token = c.session
-			c.mu.Unlock()
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Authorization", "Bearer "+cmp.Or(token, c.sessionToken()))
 		tracing.Carry(ctx, req.Header)
 	}
 	resp, err := c.http.Do(req)

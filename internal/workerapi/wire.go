@@ -408,23 +408,8 @@ const MaxSearches = 600
 
 // Source is the answer of GET tasks/{id}/source: what a workflow reads.
 type Source struct {
-	Structure SourceFile          `json:"structure,omitzero"`
-	PAE       SourceFile          `json:"pae,omitzero"`
-	Sequence  string              `json:"sequence,omitempty"`
-	Reference string              `json:"reference,omitempty"`
-	Predicted bool                `json:"predicted,omitempty"`
-	Model     string              `json:"model,omitempty"`
-	Name      string              `json:"name,omitempty"`
-	Scores    *pleat.Prediction   `json:"scores,omitempty"`
-	Compared  []flow.ComparedFile `json:"compared,omitempty"` // of a comparison
-	Design    []flow.DesignFile   `json:"design,omitempty"`   // of a design
-	Links     map[string]Link     `json:"links,omitempty"`
-}
-
-// SourceFile is a file that a workflow reads.
-type SourceFile struct {
-	Name string `json:"name"`
-	Key  string `json:"key"`
+	flow.SourceFiles
+	Links map[string]Link `json:"links,omitempty"`
 }
 
 // Error is the body of every error response.

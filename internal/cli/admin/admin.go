@@ -14,6 +14,7 @@ import (
 	"pleat"
 	"pleat/internal/app"
 	"pleat/internal/cli"
+	"pleat/internal/config"
 	"pleat/internal/store"
 	"pleat/internal/store/people"
 )
@@ -39,6 +40,15 @@ func operatorFor(user pleat.UserID) people.Actor {
 	by := operator()
 	by.User = user
 	return by
+}
+
+// onStore completes a command that only works on the database, as [withStore] opens it.
+func onStore(
+	cmd *cobra.Command, do func(cmd *cobra.Command, s *store.Store, args []string) error,
+) *cobra.Command {
+	return cli.Complete(cmd, func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(_ context.Context, s *store.Store) error { return do(cmd, s, args) })
+	}, config.Store)
 }
 
 // withStore calls fn with the database of a command that runs next to a server. The database must exist and have the

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +29,7 @@ func debugCmd() *cobra.Command {
 
 // debugBundle returns the command that writes an archive for a bug report. Settings are those of pleat serve.
 func debugBundle() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Configured(&cobra.Command{
 		Use:   "bundle [FILE]",
 		Short: "Write an archive for a bug report: versions, settings, doctor, metrics, log",
 		Long: `Writes a tar.gz archive that others can look at to find a fault: the versions of pleat, its engines and
@@ -50,21 +49,14 @@ is a name with the time in the current folder. It takes at most two minutes.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			now := time.Now().UTC()
-			name := "pleat-debug-" + now.Format("20060102-150405") + ".tar.gz"
-			if len(args) == 1 {
-				name = args[0]
-			}
-			return writeBundle(cmd.Context(), cmd.OutOrStdout(), c, name, now)
-		},
-	}
-	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine, config.Log)
-	return c
+	}, func(cmd *cobra.Command, c config.Config, args []string) error {
+		now := time.Now().UTC()
+		name := "pleat-debug-" + now.Format("20060102-150405") + ".tar.gz"
+		if len(args) == 1 {
+			name = args[0]
+		}
+		return writeBundle(cmd.Context(), cmd.OutOrStdout(), c, name, now)
+	}, config.Store, config.Files, config.Server, config.Node, config.Engine, config.Log)
 }
 
 const (
@@ -140,8 +132,8 @@ type bundle struct {
 	gzip *gzip.Writer
 	now  time.Time
 	dir  string
-	list [][3]string // name, size, what it is
-	err  error       // the first
+	list [][]string // name, size, what it is
+	err  error      // the first
 }
 
 func newBundle(w io.Writer, now time.Time) *bundle {
@@ -151,7 +143,7 @@ func newBundle(w io.Writer, now time.Time) *bundle {
 
 // add writes a file.
 func (b *bundle) add(name, what, text string) {
-	b.list = append(b.list, [3]string{name, config.Bytes(len(text)).String(), what})
+	b.list = append(b.list, []string{name, config.Bytes(len(text)).String(), what})
 	b.file(name, text)
 }
 
@@ -169,24 +161,15 @@ func (b *bundle) close() error {
 	var list bytes.Buffer
 	fmt.Fprintf(&list, "A debug bundle of pleat, made at %s.\nLook at the files before you send them to anybody.\n\n",
 		b.now.Format("2006-01-02 15:04:05 UTC"))
-	b.table(&list)
+	_ = cli.PrintTable(&list, b.list) // a buffer takes all
 	b.file("README.txt", list.String())
 	return errors.Join(b.err, b.tar.Close(), b.gzip.Close())
-}
-
-// table writes the list of the files.
-func (b *bundle) table(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range b.list {
-		fmt.Fprintln(t, strings.Join(f[:], "\t"))
-	}
-	_ = t.Flush()
 }
 
 // report prints what is in the archive, what is missing, and what the user is to do.
 func (b *bundle) report(out io.Writer, name string, missing []string) error {
 	var text bytes.Buffer
-	b.table(&text)
+	_ = cli.PrintTable(&text, b.list)
 	for _, m := range missing {
 		fmt.Fprintln(&text, "not complete: "+m)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -177,7 +176,7 @@ func fromProcess(path string) func(ctx context.Context, w io.Writer, c config.Co
 				"set them for pleat serve or pleat worker, start it again, and make another bundle when the fault " +
 				"recurs")
 		}
-		address := config.LocalURL(tcpAddress(c.MetricsListen))
+		address := config.LocalURL(c.MetricsListen)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
 		if err != nil {
 			return err
@@ -201,11 +200,3 @@ func fromProcess(path string) func(ctx context.Context, w io.Writer, c config.Co
 		return err
 	}
 }
-
-// tcpAddress is an address to listen on as net.Addr.
-type tcpAddress string
-
-func (tcpAddress) Network() string  { return "tcp" }
-func (a tcpAddress) String() string { return string(a) }
-
-var _ net.Addr = tcpAddress("")

@@ -33,25 +33,16 @@ import (
 // engines, changes nothing else but files that it removes again, needs no server and shows no secret. The exit code is
 // cli.ExitFailed if a check failed.
 func doctorCmd() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Configured(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check the configuration, database, engines and machine",
 		Long: `Checks the configuration, the data folder, the database and its schema, the artifact store, the workers
 and engines, the machine and its clock, and prints how to fix each problem. It writes a file into the data
 folder and the artifact store, removes it, unpacks the runners of the configured engines, and changes nothing
 else. The exit code is 1 if a check failed.`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			return runDoctor(cmd.Context(), cmd.OutOrStdout(), c)
-		},
-	}
-	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine,
-		config.Log)
-	return c
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		return runDoctor(cmd.Context(), cmd.OutOrStdout(), c)
+	}, config.Store, config.Files, config.Server, config.Node, config.Engine, config.Log)
 }
 
 // runDoctor makes all checks and prints them. It is an error if one failed.

@@ -23,7 +23,7 @@ import (
 // fleetCmd returns the command fleet, which starts workers on a cluster. It prints nothing but its log, and ends with
 // cli.ExitOK after SIGINT or SIGTERM; its workers go on.
 func fleetCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Configured(&cobra.Command{
 		Use:   "fleet",
 		Short: "Start the workers that are wanted, on a cluster or on this machine",
 		Long: `Compares every few seconds, for each class of workers that has a driver, the workers that there are with
@@ -40,18 +40,10 @@ With --once it compares once and ends, for cron. It then cannot see that workers
 they register, and starts up to four of a class each time.`,
 		Example: `  pleat fleet --config /etc/pleat/pleat.yaml
   pleat fleet --config fleet.yaml --fleet-program /shared/pleat/bin/pleat --fleet-config /shared/pleat/worker.yaml`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			once, _ := cmd.Flags().GetBool("once")
-			log, _ := processLog(cmd, c)
-			return app.Fleet(cmd.Context(), c, log, once)
-		},
-	}
-	config.AddFlags(c.Flags(), config.Store, config.Fleet, config.Log)
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		log, _ := processLog(cmd, c)
+		return app.Fleet(cmd.Context(), c, log, cli.IsOn(cmd, "once"))
+	}, config.Store, config.Fleet, config.Log)
 	c.Flags().Bool("once", false, "compare once and end")
 	c.AddCommand(fleetStatus(), fleetToken())
 	return c
@@ -60,32 +52,26 @@ they register, and starts up to four of a class each time.`,
 // fleetStatus returns the command that prints a row for each class: the workers that are wanted, those that the cluster
 // runs and those that wait for it, and why they wait.
 func fleetStatus() *cobra.Command {
-	c := &cobra.Command{
+	return onStore(&cobra.Command{
 		Use:   "status",
 		Short: "Show how many workers are wanted and run, by class",
 		Long: `Prints a row for each class of workers: its driver; the tasks that wait; the workers that are wanted;
 those that are live, which send heartbeats to the database, however they were started; the workers of the driver that
 run and that are pending, as the fleet has last seen them in the cluster; and why workers do not start.`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				demand, err := s.Workers.Demand(ctx)
-				if err != nil {
-					return err
-				}
-				rows := [][]string{{"CLASS", "DRIVER", "WAITING", "WANTED", "LIVE", "RUNNING", "PENDING", "REASON"}}
-				for i := range demand {
-					d := &demand[i]
-					rows = append(rows, []string{d.Class.Name, cmp.Or(d.Class.Driver, "-"), strconv.Itoa(d.Queued),
-						strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.DB.Now())), strconv.Itoa(d.Fleet.Running),
-						strconv.Itoa(d.Fleet.Pending), cmp.Or(fleetReason(d, s.DB.Now()), "-")})
-				}
-				return cli.PrintTable(cmd.OutOrStdout(), rows)
-			})
-		},
-	}
-	config.AddFlags(c.Flags(), config.Store)
-	return c
+	}, func(cmd *cobra.Command, s *store.Store, _ []string) error {
+		demand, err := s.Workers.Demand(cmd.Context())
+		if err != nil {
+			return err
+		}
+		rows := [][]string{{"CLASS", "DRIVER", "WAITING", "WANTED", "LIVE", "RUNNING", "PENDING", "REASON"}}
+		for i := range demand {
+			d := &demand[i]
+			rows = append(rows, []string{d.Class.Name, cmp.Or(d.Class.Driver, "-"), strconv.Itoa(d.Queued),
+				strconv.Itoa(d.Wanted), strconv.Itoa(d.Live(s.DB.Now())), strconv.Itoa(d.Fleet.Running),
+				strconv.Itoa(d.Fleet.Pending), cmp.Or(fleetReason(d, s.DB.Now()), "-")})
+		}
+		return cli.PrintTable(cmd.OutOrStdout(), rows)
+	})
 }
 
 // fleetReason says why workers of a class do not start; empty: nothing keeps them.
@@ -102,7 +88,7 @@ func fleetReason(d *workers.Demand, now time.Time) string {
 // fleetToken returns the command that makes a token for workers of a class, or for a program that scales the workers,
 // and prints it alone on standard output. Only a digest of it is stored.
 func fleetToken() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Complete(&cobra.Command{
 		Use:   "token CLASS | --demand",
 		Short: "Create a token for the workers of a class, or for an autoscaler, and print it",
 		Long: `Creates a token and prints only the token on standard output. It is not shown again.
@@ -116,30 +102,28 @@ many workers of a class are wanted. It gives access to nothing else.`,
 		Example: `  pleat fleet token gpu > gpu.token
   pleat fleet token gpu --revoke
   pleat fleet token --demand > demand-token`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			demand, _ := cmd.Flags().GetBool("demand")
-			revoke, _ := cmd.Flags().GetBool("revoke")
-			t := workers.FleetToken{Kind: workers.TokenDemand}
-			switch {
-			case len(args) > 1:
-				return cli.ExactArgs("the name of a class")(cmd, args)
-			case demand && len(args) == 1:
-				return cli.Usagef("%s takes the name of a class or --demand, not both; see %[1]s --help",
-					cmd.CommandPath())
-			case !demand && len(args) == 0:
-				return cli.Usagef("%s needs the name of a class, or --demand; see %[1]s --help", cmd.CommandPath())
-			case !demand:
-				t.Kind, t.Class = workers.TokenWorker, args[0]
+		Args: cobra.ArbitraryArgs,
+	}, func(cmd *cobra.Command, args []string) error {
+		demand := cli.IsOn(cmd, "demand")
+		t := workers.FleetToken{Kind: workers.TokenDemand}
+		switch {
+		case len(args) > 1:
+			return cli.ExactArgs("the name of a class")(cmd, args)
+		case demand && len(args) == 1:
+			return cli.Usagef("%s takes the name of a class or --demand, not both; see %[1]s --help",
+				cmd.CommandPath())
+		case !demand && len(args) == 0:
+			return cli.Usagef("%s needs the name of a class, or --demand; see %[1]s --help", cmd.CommandPath())
+		case !demand:
+			t.Kind, t.Class = workers.TokenWorker, args[0]
+		}
+		return withStore(cmd, func(_ context.Context, s *store.Store) error {
+			if cli.IsOn(cmd, "revoke") {
+				return revokeFleetTokens(cmd, s, t)
 			}
-			return withStore(cmd, func(_ context.Context, s *store.Store) error {
-				if revoke {
-					return revokeFleetTokens(cmd, s, t)
-				}
-				return createFleetToken(cmd, s, t)
-			})
-		},
-	}
-	config.AddFlags(c.Flags(), config.Store)
+			return createFleetToken(cmd, s, t)
+		})
+	}, config.Store)
 	c.Flags().Bool("demand", false, "a token that reads the demand for workers, and nothing else")
 	c.Flags().Bool("revoke", false, "end all such tokens instead")
 	return c

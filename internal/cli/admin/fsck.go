@@ -20,7 +20,7 @@ import (
 // nothing, and is safe next to running servers. The exit code is cli.ExitFailed if rows lack files or files are
 // damaged.
 func fsckCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Configured(&cobra.Command{
 		Use:   "fsck",
 		Short: "Compare the database with the artifact store",
 		Long: `Finds rows whose file is missing or damaged, and files without a row, and prints one line for each. A
@@ -34,26 +34,17 @@ before. The store must be that of no other database.`,
 		Example: `  pleat fsck
   pleat fsck --deep --database postgres://pleat@db.example.org/pleat --blobs s3://pleat
   pleat fsck --adopt --blobs s3://restored`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error { return fsck(ctx, cmd, c, s) })
-		},
-	}
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store) error { return fsck(ctx, cmd, c, s) })
+	}, config.Store, config.Files)
 	f := c.Flags()
 	f.Bool("deep", false, "also read every file and compare its SHA-256")
 	f.Bool("adopt", false, "make the artifact store that of the database first")
-	config.AddFlags(f, config.Store, config.Files)
 	return c
 }
 
 // fsck is the command fsck with an open database.
 func fsck(ctx context.Context, cmd *cobra.Command, c config.Config, s *store.Store) error {
-	deep, _ := cmd.Flags().GetBool("deep")
-	adopt, _ := cmd.Flags().GetBool("adopt")
 	out := cmd.OutOrStdout()
 	if folder, missing := app.MissingArtifacts(c); missing {
 		return fmt.Errorf("there is no folder %s; name the artifact store with --blobs or the data folder with --data",
@@ -63,7 +54,7 @@ func fsck(ctx context.Context, cmd *cobra.Command, c config.Config, s *store.Sto
 	if err != nil {
 		return err
 	}
-	if adopt {
+	if cli.IsOn(cmd, "adopt") {
 		if err := app.AdoptArtifacts(ctx, c, s, b); err != nil {
 			return err
 		}
@@ -71,6 +62,7 @@ func fsck(ctx context.Context, cmd *cobra.Command, c config.Config, s *store.Sto
 	} else if err := app.CheckArtifacts(ctx, c, s, b); err != nil {
 		return err
 	}
+	deep := cli.IsOn(cmd, "deep")
 	done, err := garbage.Check(ctx, s.Ops, s.Runs, b, deep, s.DB.Now().Add(-garbage.Age), func(f garbage.Fault) error {
 		_, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Kind, f.Key, f.Detail)
 		return err

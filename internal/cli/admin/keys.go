@@ -29,7 +29,7 @@ lets users create, list and revoke their own keys only (/v1/keys).`,
 // keysCreate returns the command that creates a key, and the user if there is none of that name, and prints the key
 // alone on standard output. Only a digest of the key is stored. Each repetition creates a further key.
 func keysCreate() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Complete(&cobra.Command{
 		Use:   "create --user NAME",
 		Short: "Create a key and print it",
 		Long: `Creates an API key for a user and prints only the key on standard output. The key is not shown again. A
@@ -41,39 +41,37 @@ The command works on the database because the first key must exist before anybod
   pleat keys create --user alice --label cluster --user-quota 500
   pleat keys create --user alice --label dashboard --scopes read --expires 2027-01-31
   pleat keys create --user alice --project "Lab A"`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.RequireFlags(cmd, "user"); err != nil {
+	}, func(cmd *cobra.Command, _ []string) error {
+		if err := cli.RequireFlags(cmd, "user"); err != nil {
+			return err
+		}
+		f := cmd.Flags()
+		user := cli.FlagText(cmd, "user")
+		n, err := newKeyOf(f)
+		if err != nil {
+			return err
+		}
+		if err := initDatabase(cmd); err != nil {
+			return err
+		}
+		return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+			if err := bindKey(ctx, s, f, user, &n); err != nil {
 				return err
 			}
-			f := cmd.Flags()
-			user, _ := f.GetString("user")
-			n, err := newKeyOf(f)
+			key, err := app.CreateKey(ctx, s, user, n)
 			if err != nil {
 				return err
 			}
-			if err := initDatabase(cmd); err != nil {
-				return err
+			if f.Changed("user-quota") {
+				quota, _ := f.GetInt("user-quota")
+				if err := s.People.SetQuota(ctx, user, quota); err != nil {
+					return err
+				}
 			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				if err := bindKey(ctx, s, f, user, &n); err != nil {
-					return err
-				}
-				key, err := app.CreateKey(ctx, s, user, n)
-				if err != nil {
-					return err
-				}
-				if f.Changed("user-quota") {
-					quota, _ := f.GetInt("user-quota")
-					if err := s.People.SetQuota(ctx, user, quota); err != nil {
-						return err
-					}
-				}
-				fmt.Fprintln(cmd.OutOrStdout(), key)
-				return nil
-			})
-		},
-	}
+			fmt.Fprintln(cmd.OutOrStdout(), key)
+			return nil
+		})
+	}, config.Store)
 	f := c.Flags()
 	f.String("user", "", "user to whom the key belongs")
 	f.String("label", "", "purpose of the key")
@@ -83,13 +81,12 @@ The command works on the database because the first key must exist before anybod
 	f.String("expires", "", cli.ExpiryUsage("the key")+"; default never")
 	f.Bool("init", false, "create the database if it does not exist, before the first start of a server")
 	f.Int("user-quota", 0, "daily quota of this user; negative: the server's default")
-	config.AddFlags(f, config.Store)
 	return c
 }
 
 // initDatabase creates the database if --init is given and there is none.
 func initDatabase(cmd *cobra.Command) error {
-	if create, _ := cmd.Flags().GetBool("init"); !create {
+	if !cli.IsOn(cmd, "init") {
 		return nil
 	}
 	c, err := cli.LoadConfig(cmd)
@@ -157,44 +154,36 @@ func bindKey(ctx context.Context, s *store.Store, f *pflag.FlagSet, user string,
 
 // keysList returns the command that lists keys by their prefix, revoked ones too. It never prints a whole key.
 func keysList() *cobra.Command {
-	c := &cobra.Command{
+	c := onStore(&cobra.Command{
 		Use:   "list",
 		Short: "List keys by their prefix",
 		Long: `Lists the keys of all users by their prefix, with the revoked ones. The command works on the database
 because a server shows users their own keys only.`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			user, _ := cmd.Flags().GetString("user")
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				keys, err := keysOf(ctx, s, user)
-				if err != nil {
-					return err
-				}
-				head := []string{
-					"KEY", "USER", "PREFIX", "LABEL", "SCOPES", "PROJECT", "CREATED", "LAST USED", "EXPIRES", "REVOKED",
-				}
-				return cli.PrintRows(cmd, keys, head, func(k *keyRow) []string {
-					return []string{
-						k.ID,
-						k.User,
-						k.Prefix,
-						k.Label,
-						strings.Join(k.Scopes, ","),
-						cli.TextOrDash(k.ProjectID),
-						cli.FormatTime(&k.CreatedAt),
-						cli.FormatTime(k.LastUsedAt),
-						cli.FormatTime(k.ExpiresAt),
-						cli.FormatTime(k.RevokedAt),
-					}
-				})
-			})
-		},
-	}
-	f := c.Flags()
-	f.String("user", "", "only keys of this user")
-	f.Bool("json", false, "print JSON")
-	config.AddFlags(f, config.Store)
-	return c
+	}, func(cmd *cobra.Command, s *store.Store, _ []string) error {
+		keys, err := keysOf(cmd.Context(), s, cli.FlagText(cmd, "user"))
+		if err != nil {
+			return err
+		}
+		head := []string{
+			"KEY", "USER", "PREFIX", "LABEL", "SCOPES", "PROJECT", "CREATED", "LAST USED", "EXPIRES", "REVOKED",
+		}
+		return cli.PrintRows(cmd, keys, head, func(k *keyRow) []string {
+			return []string{
+				k.ID,
+				k.User,
+				k.Prefix,
+				k.Label,
+				strings.Join(k.Scopes, ","),
+				cli.TextOrDash(k.ProjectID),
+				cli.FormatTime(&k.CreatedAt),
+				cli.FormatTime(k.LastUsedAt),
+				cli.FormatTime(k.ExpiresAt),
+				cli.FormatTime(k.RevokedAt),
+			}
+		})
+	})
+	c.Flags().String("user", "", "only keys of this user")
+	return cli.WithJSON(c)
 }
 
 // keyRow is a key in the output of keys list. Times are null if the key was never used, never expires or is not
@@ -228,7 +217,7 @@ func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) 
 				Prefix:     k.Prefix,
 				Label:      k.Label,
 				Scopes:     strings.Fields(k.Scopes.String()),
-				ProjectID:  projectOf(k.Project),
+				ProjectID:  cli.TextOrNil(string(k.Project)),
 				CreatedAt:  k.CreatedAt,
 				LastUsedAt: optional(k.LastUsedAt),
 				ExpiresAt:  optional(k.ExpiresAt),
@@ -237,15 +226,6 @@ func keysOf(ctx context.Context, s *store.Store, user string) ([]keyRow, error) 
 		}
 	}
 	return out, nil
-}
-
-// projectOf returns the id of a project, and nil for none.
-func projectOf(p pleat.ProjectID) *string {
-	if p == "" {
-		return nil
-	}
-	id := string(p)
-	return &id
 }
 
 // optional returns nil for the zero time.
@@ -259,41 +239,34 @@ func optional(t time.Time) *time.Time {
 // keysRevoke returns the command that revokes one key, named by its identifier or its prefix. Servers refuse it from
 // then on; jobs that were created with the key continue. Nothing is changed if several keys have the prefix.
 func keysRevoke() *cobra.Command {
-	c := &cobra.Command{
+	return onStore(&cobra.Command{
 		Use:   "revoke KEY",
 		Short: "Revoke a key",
 		Long: `Revokes a key; it is refused from then on. KEY is the identifier or, if only one key has it, the prefix
 that pleat keys list shows. The command works on the database because a server lets users revoke their own keys only,
 and an operator must be able to end a leaked key of anybody, also while no server runs.`,
 		Args: cli.ExactArgs("a key's identifier"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				keys, err := s.People.Keys(ctx, people.Reach{})
-				if err != nil {
-					return err
-				}
-				var match []people.Key
-				for _, k := range keys {
-					if string(k.ID) == args[0] || k.Prefix == args[0] {
-						match = append(match, k)
-					}
-				}
-				switch len(match) {
-				case 0:
-					return fmt.Errorf("there is no key %q; pleat keys list shows them", pleat.Clip(args[0]))
-				case 1:
-				default:
-					const text = "%d keys begin with %q; name one by its identifier"
-					return fmt.Errorf(text, len(match), pleat.Clip(args[0]))
-				}
-				if err := s.People.RevokeKey(ctx, operatorFor(match[0].User), match[0].ID); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "revoked %s of %s\n", match[0].Prefix, pleat.Clip(match[0].UserName))
-				return nil
-			})
-		},
-	}
-	config.AddFlags(c.Flags(), config.Store)
-	return c
+	}, func(cmd *cobra.Command, s *store.Store, args []string) error {
+		keys, err := s.People.Keys(cmd.Context(), people.Reach{})
+		if err != nil {
+			return err
+		}
+		var match []people.Key
+		for _, k := range keys {
+			if string(k.ID) == args[0] || k.Prefix == args[0] {
+				match = append(match, k)
+			}
+		}
+		switch len(match) {
+		case 0:
+			return fmt.Errorf("there is no key %q; pleat keys list shows them", pleat.Clip(args[0]))
+		case 1:
+		default:
+			const text = "%d keys begin with %q; name one by its identifier"
+			return fmt.Errorf(text, len(match), pleat.Clip(args[0]))
+		}
+		key := &match[0]
+		err = s.People.RevokeKey(cmd.Context(), operatorFor(key.User), key.ID)
+		return cli.Say(cmd, err, "revoked %s of %s", key.Prefix, pleat.Clip(key.UserName))
+	})
 }

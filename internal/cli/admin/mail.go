@@ -22,7 +22,7 @@ func mailCmd() *cobra.Command {
 
 // mailTest returns the command that sends a mail by the configured server, without a database and a running service.
 func mailTest() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Configured(&cobra.Command{
 		Use:   "test ADDRESS",
 		Short: "Send a mail by the configured mail server",
 		Long: `Sends one mail by the server of mail-url and prints what the server said, so that an operator sees
@@ -31,36 +31,26 @@ the mail arrives is for the receiver to see.`,
 		Example: `  PLEAT_MAIL_URL=smtp://pleat@mail.example.org:587 PLEAT_MAIL_PASSWORD=… \
     PLEAT_MAIL_FROM=pleat@example.org pleat mail test ada@example.org`,
 		Args: cli.ExactArgs("an address"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			if c.MailURL == "" {
-				return cli.Usagef("mail-url is empty: no mail server is configured")
-			}
-			if err := pleat.CheckMailAddress("ADDRESS", args[0]); err != nil {
-				return cli.Usagef("%v", err)
-			}
-			server, err := app.MailServer(c)
-			if err != nil {
-				return err
-			}
-			msg, err := mail.Test(server.From, netmail.Address{Address: args[0]}, time.Now())
-			if err != nil {
-				return err
-			}
-			if err := server.Send(cmd.Context(), msg); err != nil {
-				var f *mail.Fault
-				if errors.As(err, &f) {
-					return fmt.Errorf("the mail was not sent: %s", f.Message)
-				}
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s has accepted the mail\n", &server)
-			return nil
-		},
-	}
-	config.AddFlags(c.Flags(), config.Server)
-	return c
+	}, func(cmd *cobra.Command, c config.Config, args []string) error {
+		if c.MailURL == "" {
+			return cli.Usagef("mail-url is empty: no mail server is configured")
+		}
+		if err := pleat.CheckMailAddress("ADDRESS", args[0]); err != nil {
+			return cli.Usagef("%v", err)
+		}
+		server, err := app.MailServer(c)
+		if err != nil {
+			return err
+		}
+		msg, err := mail.Test(server.From, netmail.Address{Address: args[0]}, time.Now())
+		if err != nil {
+			return err
+		}
+		err = server.Send(cmd.Context(), msg)
+		var f *mail.Fault
+		if errors.As(err, &f) {
+			return fmt.Errorf("the mail was not sent: %s", f.Message)
+		}
+		return cli.Say(cmd, err, "%s has accepted the mail", &server)
+	}, config.Server)
 }

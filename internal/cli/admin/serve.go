@@ -18,7 +18,7 @@ import (
 //
 // Jobs and deliveries that a killed server has acknowledged are never lost: they are in the database.
 func serveCmd(hooks cli.Hooks) *cobra.Command {
-	c := &cobra.Command{
+	return cli.Configured(&cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API, and run jobs in the same process",
 		Long: `Serves the API and runs jobs in the same process until it is interrupted or asked to stop. Jobs that are
@@ -26,22 +26,13 @@ running then return to the queue. Once the server listens, it prints one line on
 listening on http://HOST:PORT.`,
 		Example: `  pleat serve --addr 127.0.0.1:8080 --data pleat-data
   pleat serve --database postgres://pleat@db.example.org/pleat --public-url https://fold.example.org`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			log, recent := processLog(cmd, c)
-			return app.Serve(cmd.Context(), c, log, app.Options{
-				Recent:       recent,
-				Ready:        func(_ *app.App, url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on "+url) },
-				DeliveryStep: hooks.DeliveryStep,
-				MiniSteps:    hooks.MiniSteps,
-			})
-		},
-	}
-	config.AddFlags(c.Flags(), config.Store, config.Files, config.Server, config.Node, config.Engine,
-		config.Log)
-	return c
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		log, recent := processLog(cmd, c)
+		return app.Serve(cmd.Context(), c, log, app.Options{
+			Recent:       recent,
+			Ready:        func(_ *app.App, url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on "+url) },
+			DeliveryStep: hooks.DeliveryStep,
+			MiniSteps:    hooks.MiniSteps,
+		})
+	}, config.Store, config.Files, config.Server, config.Node, config.Engine, config.Log)
 }

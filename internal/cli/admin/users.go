@@ -32,8 +32,13 @@ type userRow struct {
 
 func userRowOf(u *people.User) userRow {
 	return userRow{
-		ID: string(u.ID), Name: u.Name, IsService: u.Service, ProjectID: projectOf(u.Project), IsOperator: u.Operator,
-		DisabledAt: optional(u.DisabledAt), CreatedAt: u.CreatedAt,
+		ID:         string(u.ID),
+		Name:       u.Name,
+		IsService:  u.Service,
+		ProjectID:  cli.TextOrNil(string(u.Project)),
+		IsOperator: u.Operator,
+		DisabledAt: optional(u.DisabledAt),
+		CreatedAt:  u.CreatedAt,
 	}
 }
 
@@ -63,26 +68,10 @@ and decide who works in them. An operator who is in no project does not read wha
 		}
 		return nil
 	}
-	return onUser(c, done, func(ctx context.Context, s *store.Store, name string) error {
-		return s.People.SetOperator(ctx, operator(), name, grant)
+	return onStore(c, func(cmd *cobra.Command, s *store.Store, args []string) error {
+		err := s.People.SetOperator(cmd.Context(), operator(), args[0], grant)
+		return cli.Say(cmd, err, "%s %s", pleat.Clip(args[0]), done)
 	})
-}
-
-// onUser completes a command on the database whose first argument is the name of a user.
-func onUser(
-	c *cobra.Command, done string, do func(ctx context.Context, s *store.Store, name string) error,
-) *cobra.Command {
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-			if err := do(ctx, s, args[0]); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", pleat.Clip(args[0]), done)
-			return nil
-		})
-	}
-	config.AddFlags(c.Flags(), config.Store)
-	return c
 }
 
 // personalData is the output of users export: what the database stores about a user.
@@ -143,7 +132,7 @@ type personalObject struct {
 
 // usersExport returns the command that prints everything that is stored about a user as JSON.
 func usersExport() *cobra.Command {
-	c := &cobra.Command{
+	return onStore(&cobra.Command{
 		Use:   "export NAME",
 		Short: "Print everything that is stored about a user as JSON",
 		Long: `Prints what the database stores about a user: the account, what the issuer has said of the person,
@@ -155,22 +144,17 @@ files are not in it.
 The command works on the database because no key, not even that of an operator, reads all of this.`,
 		Example: `  pleat users export ada > ada.json`,
 		Args:    cli.ExactArgs("a user's name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				u, err := userNamed(ctx, s, args[0])
-				if err != nil {
-					return err
-				}
-				data, err := personalDataOf(ctx, s, u)
-				if err != nil {
-					return err
-				}
-				return cli.PrintJSON(cmd.OutOrStdout(), data)
-			})
-		},
-	}
-	config.AddFlags(c.Flags(), config.Store)
-	return c
+	}, func(cmd *cobra.Command, s *store.Store, args []string) error {
+		u, err := userNamed(cmd.Context(), s, args[0])
+		if err != nil {
+			return err
+		}
+		data, err := personalDataOf(cmd.Context(), s, u)
+		if err != nil {
+			return err
+		}
+		return cli.PrintJSON(cmd.OutOrStdout(), data)
+	})
 }
 
 // userNamed returns the user of a name.
@@ -252,7 +236,7 @@ func mailOf(ctx context.Context, s *store.Store, user pleat.UserID) (*personalMa
 
 // usersDelete returns the command that deletes what is stored about a user.
 func usersDelete() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Complete(&cobra.Command{
 		Use:   "delete NAME --yes",
 		Short: "Delete a user with everything in the user's own project",
 		Long: `Disables a user, ends the user's keys and roles, deletes everything in the user's own project, and
@@ -265,31 +249,29 @@ name as their creator; the audit log, without name and addresses; texts that peo
 names of jobs; log files, and backups. The files of deleted objects go as after every deletion: the workers
 delete them, most at once and the last after about an hour.`,
 		Args: cli.ExactArgs("a user's name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if yes, _ := cmd.Flags().GetBool("yes"); !yes {
-				return cli.Usagef("this deletes the user %s and everything in the user's own project for ever; "+
-					"to do so, pass --yes", pleat.Clip(args[0]))
+	}, func(cmd *cobra.Command, args []string) error {
+		if !cli.IsOn(cmd, "yes") {
+			return cli.Usagef("this deletes the user %s and everything in the user's own project for ever; "+
+				"to do so, pass --yes", pleat.Clip(args[0]))
+		}
+		return withStore(cmd, func(ctx context.Context, s *store.Store) error {
+			u, err := s.Ops.EraseUser(ctx, operator(), args[0])
+			if err != nil {
+				return err
 			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store) error {
-				u, err := s.Ops.EraseUser(ctx, operator(), args[0])
-				if err != nil {
-					return err
-				}
-				made, err := s.Ops.UserContents(ctx, u.ID)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "deleted; the account is %s from now on\n", u.Name)
-				if len(made) > 0 {
-					const text = "%d of its things stay, in projects of several users\n"
-					fmt.Fprintf(cmd.OutOrStdout(), text, len(made))
-				}
-				return nil
-			})
-		},
-	}
+			made, err := s.Ops.UserContents(ctx, u.ID)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "deleted; the account is %s from now on\n", u.Name)
+			if len(made) > 0 {
+				const text = "%d of its things stay, in projects of several users\n"
+				fmt.Fprintf(cmd.OutOrStdout(), text, len(made))
+			}
+			return nil
+		})
+	}, config.Store)
 	c.Flags().Bool("yes", false, "confirm that everything is to be deleted")
-	config.AddFlags(c.Flags(), config.Store)
 	return c
 }
 

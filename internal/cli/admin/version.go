@@ -16,7 +16,7 @@ import (
 
 // versionCmd returns the command that prints what this program was built from. It needs no server and no settings.
 func versionCmd() *cobra.Command {
-	c := &cobra.Command{
+	return cli.WithJSON(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and what it was built from",
 		Args:  cli.ExactArgs(),
@@ -30,9 +30,7 @@ func versionCmd() *cobra.Command {
 				return err
 			})
 		},
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	return c
+	})
 }
 
 // build is the output of version. Commit and CommittedAt are empty if the program was built outside a checkout.

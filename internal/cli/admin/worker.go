@@ -33,7 +33,7 @@ func processLog(cmd *cobra.Command, c config.Config) (*slog.Logger, *telemetry.R
 // after SIGUSR1, and at the bounds that its flags set, it ends with cli.ExitOK when they have ended. Workers can be
 // added and ended at any time.
 func workerCmd(hooks cli.Hooks) *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Complete(&cobra.Command{
 		Use:   "worker",
 		Short: "Run jobs without serving the API",
 		Long: `Runs the jobs of a service until it is interrupted or asked to stop. Jobs that are running then return
@@ -51,10 +51,9 @@ case it exits with 0.`,
 		Example: `  pleat worker --database postgres://pleat@db.example.org/pleat --blobs s3://pleat --slots 2
   pleat worker --server https://fold.example.org --token-file gpu.token
   pleat worker --config worker.yaml --class gpu --idle-exit 10m --until 3h55m`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runWorker(cmd, hooks) },
-	}
-	config.AddFlags(c.Flags(), config.Store, config.Files, config.Node, config.Worker, config.Engine, config.Log)
+	}, func(cmd *cobra.Command, _ []string) error {
+		return runWorker(cmd, hooks)
+	}, config.Store, config.Files, config.Node, config.Worker, config.Engine, config.Log)
 	c.Flags().Duration("idle-exit", 0, "end after so long without a job; 0: what the worker's class says, or never")
 	c.Flags().String("until", "",
 		"end by then: a duration from now, such as 3h55m, or a time, such as 2026-01-31T18:00:00Z")
@@ -85,7 +84,7 @@ func runWorker(cmd *cobra.Command, hooks cli.Hooks) error {
 func lifeOf(cmd *cobra.Command, now time.Time) (work.Life, error) {
 	idle, _ := cmd.Flags().GetDuration("idle-exit")
 	jobs, _ := cmd.Flags().GetInt("max-jobs")
-	until, _ := cmd.Flags().GetString("until")
+	until := cli.FlagText(cmd, "until")
 	life := work.Life{IdleExit: idle, MaxTasks: jobs}
 	switch {
 	case idle < 0:

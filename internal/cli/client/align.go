@@ -51,9 +51,7 @@ func runAlign(cmd *cobra.Command, c *api.Client, args []string) error {
 		return err
 	}
 	input := map[string]any{"sequences": proteins}
-	if pairing, _ := cmd.Flags().GetString("pairing"); pairing != "" {
-		input["pairing"] = pairing
-	}
+	setTexts(input, cmd.Flags(), map[string]string{"pairing": "pairing"})
 	w, err := runWorkflow(cmd, c, "alignment_v1", input)
 	if err != nil || w == nil {
 		return err
@@ -64,8 +62,7 @@ func runAlign(cmd *cobra.Command, c *api.Client, args []string) error {
 // proteinsToAlign returns the letters of the different proteins of the command line, in their order.
 func proteinsToAlign(cmd *cobra.Command, args []string) ([]string, error) {
 	if len(args) == 0 {
-		letters, _ := cmd.Flags().GetString("sequence")
-		return strings.Split(letters, ":"), nil
+		return strings.Split(cli.FlagText(cmd, "sequence"), ":"), nil
 	}
 	text, dir, err := readInput(cmd, args[0], args[0], format.MaxDetach)
 	if err != nil {

@@ -45,22 +45,21 @@ func addWorkflowFlags(cmd *cobra.Command, standard string) *cobra.Command {
 // runAsk creates a qna workflow for the job, follows it and prints its answer, with control characters replaced. The
 // server names the workflow after the question, unless --name gives another name.
 func runAsk(cmd *cobra.Command, args []string) error {
-	job, err := identifier("job", args[0])
-	if err != nil {
+	job := args[0]
+	if err := checkIdentifier("job", job); err != nil {
 		return err
 	}
 	c, err := newClient(cmd, keyRequired)
 	if err != nil {
 		return err
 	}
-	f := cmd.Flags()
 	input := map[string]any{"targetSource": "fold_job", "source_job_id": job, "question": args[1]}
-	if sequence, _ := f.GetString("sequence"); sequence != "" {
+	if sequence := cli.FlagText(cmd, "sequence"); sequence != "" {
 		if input["source_sequence_id"], err = sequenceID(cmd.Context(), c, job, sequence); err != nil {
 			return err
 		}
 	}
-	if public, _ := f.GetBool("public"); public {
+	if cli.IsOn(cmd, "public") {
 		input["isPublic"] = true
 	}
 	w, err := runWorkflow(cmd, c, "qna_v1", input)
@@ -68,7 +67,7 @@ func runAsk(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	task := w.Tasks[0]
-	if asJSON, _ := f.GetBool("json"); asJSON {
+	if cli.IsOn(cmd, "json") {
 		return cli.PrintJSON(cmd.OutOrStdout(), task.Result)
 	}
 	var r api.QnAResult
@@ -83,20 +82,19 @@ func runAsk(cmd *cobra.Command, args []string) error {
 // prints the workflow's identifier instead, and returns nil. The server chooses the name if --name is empty; one that
 // is too long is shortened.
 func runWorkflow(cmd *cobra.Command, c *api.Client, workflow string, input map[string]any) (*api.Workflow, error) {
-	name, _ := cmd.Flags().GetString("name")
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
 	}
 	w, err := c.CreateWorkflow(cmd.Context(), api.CreateWorkflow{
 		WorkflowName: workflow,
-		Name:         words.Shorten(name, pleat.MaxName),
+		Name:         words.Shorten(cli.FlagText(cmd, "name"), pleat.MaxName),
 		Input:        raw,
 	})
 	if err != nil {
 		return nil, explain(c, err)
 	}
-	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
+	if cli.IsOn(cmd, "no-wait") {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), w.ID)
 		return nil, err
 	}

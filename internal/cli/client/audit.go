@@ -45,7 +45,7 @@ operator on the database; the address of an issuer means that it decided. Entrie
 	f := c.Flags()
 	f.StringVar(&user, "user", "", "only entries of this user")
 	f.IntVar(&limit, "limit", 100, "maximum number of entries")
-	return checkedFirst(withJSON(c), func(*cobra.Command, []string) error {
+	return checkedFirst(cli.WithJSON(c), func(*cobra.Command, []string) error {
 		if limit < 1 {
 			return cli.Usagef("--limit is %d; it must be 1 or more", limit)
 		}

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
 	f.StringVar(&in.seed, "seed", "", "seed of all rows; default: the service chooses one for each")
 	f.Bool("dry-run", false, "check the batch and print what it comes to, without creating it")
 	f.Bool("no-wait", false, "print the batch's identifier and return at once")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // submitBatch checks a batch, creates it and follows it, as the flags say. The files that were uploaded for it stay
@@ -72,7 +73,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 	if err != nil {
 		return err
 	}
-	if dryRun, _ := cmd.Flags().GetBool("dry-run"); dryRun || !v.Valid {
+	if cli.IsOn(cmd, "dry-run") || !v.Valid {
 		err := cli.PrintResult(cmd, v, func() error { return cli.PrintTable(cmd.OutOrStdout(), describeValidation(v)) })
 		if err != nil {
 			return err
@@ -93,7 +94,7 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 	}
 	with.made = false
 	fmt.Fprintf(cmd.ErrOrStderr(), "batch %s: %d rows, %d of them different\n", made.BatchID, made.Rows, made.Jobs)
-	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
+	if cli.IsOn(cmd, "no-wait") {
 		return cli.PrintLine(cmd, made, made.BatchID)
 	}
 	return finishBatch(cmd, c, made.BatchID)
@@ -205,7 +206,7 @@ func batchList() *cobra.Command {
 func batchStatus() *cobra.Command {
 	c := &cobra.Command{Use: "status BATCH", Short: "Show how far a batch is"}
 	onObject(c, "batch", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
-		if wait, _ := cmd.Flags().GetBool("wait"); wait {
+		if cli.IsOn(cmd, "wait") {
 			return finishBatch(cmd, c, id)
 		}
 		b, err := c.Batch(cmd.Context(), id)
@@ -215,7 +216,7 @@ func batchStatus() *cobra.Command {
 		return printBatch(cmd, b)
 	})
 	c.Flags().Bool("wait", false, "wait until the batch has ended")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // addRowsFlags adds the flags that select and order rows.
@@ -265,26 +266,29 @@ func batchDownload() *cobra.Command {
 	return c
 }
 
-// downloadBatch writes a file of a batch. It takes its name once it is whole.
-func downloadBatch(
-	cmd *cobra.Command, c *api.Client, id, name string, q api.RowsQuery, out string,
-) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(out), ".pleat-*")
+// downloadBatch writes a file of a batch.
+func downloadBatch(cmd *cobra.Command, c *api.Client, id, name string, q api.RowsQuery, out string) error {
+	err := replaceFile(out, func(w io.Writer) error { return c.BatchFile(cmd.Context(), id, name, q, w) })
+	if err == nil {
+		_, err = fmt.Fprintln(cmd.ErrOrStderr(), "wrote", out)
+	}
+	return err
+}
+
+// replaceFile writes a file that only its user can read. It takes its name once it is whole: a process that is killed
+// leaves the old one.
+func replaceFile(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".pleat-*") // with mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := errors.Join(c.BatchFile(cmd.Context(), id, name, q, f), f.Close()); err != nil {
-		return err
+	err = errors.Join(write(f), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := os.Rename(f.Name(), out); err != nil {
-		return err
+	if err != nil {
+		_ = os.Remove(f.Name())
 	}
-	_, err = fmt.Fprintln(cmd.ErrOrStderr(), "wrote", out)
 	return err
 }
 
@@ -308,12 +312,11 @@ samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any paramet
 		Example: "  pleat batch rerun 01890a5d-ac96-774b-bcce-b302099a8057 --seed 2",
 		Args:    cli.ExactArgs("a batch's identifier"),
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-		id, err := identifier("batch", args[0])
-		if err != nil {
+		if err := checkIdentifier("batch", args[0]); err != nil {
 			return err
 		}
 		in.Params, params.Seed = &params, cli.TextOrNil(seed)
-		made, err := c.RerunBatch(cmd.Context(), id, in)
+		made, err := c.RerunBatch(cmd.Context(), args[0], in)
 		if err != nil {
 			return err
 		}
@@ -323,7 +326,7 @@ samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any paramet
 	f.StringVar(&params.ModelName, "model", "", "model of the new rows; default: that of the batch")
 	f.StringVar(&seed, "seed", "", "seed of the new rows; default: those that the rows name")
 	f.StringVar(&in.Name, "name", "", "name of the new batch; default: that of the batch")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // batchCancel returns the command that cancels a batch.

@@ -51,21 +51,12 @@ func (do call) run(key auth) func(*cobra.Command, []string) error {
 // onServer completes a command that calls a server: it adds the flags of a client and the RunE. A command without Args
 // accepts none.
 func onServer(cmd *cobra.Command, key auth, do call) *cobra.Command {
-	return complete(cmd, key, do, config.Client)
+	return cli.Complete(cmd, do.run(key), config.Client)
 }
 
 // inProject is onServer for a command on what a project owns: it has --project, too.
 func inProject(cmd *cobra.Command, key auth, do call) *cobra.Command {
-	return complete(cmd, key, do, config.Client, config.Project)
-}
-
-func complete(cmd *cobra.Command, key auth, do call, flags ...config.Group) *cobra.Command {
-	config.AddFlags(cmd.Flags(), flags...)
-	if cmd.Args == nil {
-		cmd.Args = cli.ExactArgs()
-	}
-	cmd.RunE = do.run(key)
-	return cmd
+	return cli.Complete(cmd, do.run(key), config.Client, config.Project)
 }
 
 // checkedFirst completes a command that refuses some arguments or flags before it looks for a key.
@@ -80,18 +71,12 @@ func checkedFirst(cmd *cobra.Command, check func(cmd *cobra.Command, args []stri
 	return cmd
 }
 
-// withJSON adds the flag --json to a command whose result is one value, and returns the command.
-func withJSON(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().Bool("json", false, "print JSON")
-	return cmd
-}
-
 // withPages adds the flags of a command that prints a page of a list, and returns the command. The entries, such as
 // jobs, are for the help.
 func withPages(cmd *cobra.Command, entries string, limit *int, cursor *string) *cobra.Command {
 	cmd.Flags().IntVar(limit, "limit", 50, "number of "+entries+", at most 200")
 	cmd.Flags().StringVar(cursor, "cursor", "", "cursor that the previous page printed")
-	return withJSON(cmd)
+	return cli.WithJSON(cmd)
 }
 
 // changeObject completes a command that makes one change to an object, as [onObject] does, and prints a line that says
@@ -115,20 +100,16 @@ func onObject(
 ) *cobra.Command {
 	cmd.Args = cli.ExactArgs("a " + kind + "'s identifier")
 	onServer(cmd, key, func(cmd *cobra.Command, c *api.Client, args []string) error { return do(cmd, c, args[0]) })
-	return checkedFirst(cmd, func(_ *cobra.Command, args []string) error {
-		_, err := identifier(kind, args[0])
-		return err
-	})
+	return checkedFirst(cmd, func(_ *cobra.Command, args []string) error { return checkIdentifier(kind, args[0]) })
 }
 
-// identifier returns an argument that has the form of an identifier. Any other is a usage error, in which kind is the
-// kind of object.
-func identifier(kind, arg string) (string, error) {
+// checkIdentifier returns a usage error for an argument that is not the identifier of a kind of object.
+func checkIdentifier(kind, arg string) error {
 	if !pleat.IsUUID(arg) {
 		const text = "%q is not a %s: a %s's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057"
-		return "", cli.Usagef(text, pleat.Clip(arg), kind, kind)
+		return cli.Usagef(text, pleat.Clip(arg), kind, kind)
 	}
-	return arg, nil
+	return nil
 }
 
 // printList prints a page of a list: with --json as JSON, otherwise as a table with one row per entry. The cursor of

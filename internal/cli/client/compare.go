@@ -58,17 +58,13 @@ More than 4 structures are compared in a task of a worker, for which the command
 	f.IntVar(&reference, "reference", 0, "position of the reference, for DockQ; 0: none")
 	f.BoolVar(&task, "task", false, "compare in a task of a worker, also fewer than 5 structures")
 	f.StringVar(&in.Name, "name", "", "name of the task's workflow")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // compareOn returns the comparison, for which it follows a workflow if inTask is set.
 func compareOn(cmd *cobra.Command, c *api.Client, in api.CreateComparison, inTask bool) (api.Comparison, error) {
 	if !inTask {
-		reference := 0
-		if in.Reference != nil {
-			reference = *in.Reference
-		}
-		return c.Compare(cmd.Context(), in.Of, reference)
+		return c.Compare(cmd.Context(), in.Of, cli.ValueOr(in.Reference, 0))
 	}
 	w, err := c.CreateComparison(cmd.Context(), in)
 	if err != nil {

@@ -24,13 +24,13 @@ has their scores, and how far each binder is from its design.`,
 	f.Int("top", 3, "how many designs, the best first: 1 to 20")
 	f.StringSlice("designs", nil, "ids of designs, instead of --top")
 	f.String("name", "", "start of the names of the jobs; default: the name of the workflow")
-	return withJSON(onObject(c, "workflow", keyRequired, foldDesigns))
+	return cli.WithJSON(onObject(c, "workflow", keyRequired, foldDesigns))
 }
 
 // foldDesigns creates the folds of designs and prints their jobs.
 func foldDesigns(cmd *cobra.Command, c *api.Client, id string) error {
 	f := cmd.Flags()
-	model, _ := f.GetString("model")
+	model := cli.FlagText(cmd, "model")
 	if model == "" {
 		return cli.Usagef("--model is required; pleat models lists what is running")
 	}
@@ -39,7 +39,7 @@ func foldDesigns(cmd *cobra.Command, c *api.Client, id string) error {
 		return err
 	}
 	in := api.FoldDesigns{Params: params}
-	in.Name, _ = f.GetString("name")
+	in.Name = cli.FlagText(cmd, "name")
 	if in.Designs, _ = f.GetStringSlice("designs"); len(in.Designs) == 0 {
 		top, _ := f.GetInt("top")
 		in.Designs, in.Top = nil, &top

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pleat"
 	"pleat/api"
@@ -19,11 +20,20 @@ import (
 // names.
 func withoutStructure(cmd *cobra.Command) map[string]any {
 	for flag, key := range map[string]string{"target-sequence": "sequence", "ccd": "ccd", "smiles": "smiles"} {
-		if v, _ := cmd.Flags().GetString(flag); v != "" {
+		if v := cli.FlagText(cmd, flag); v != "" {
 			return map[string]any{key: v}
 		}
 	}
 	return nil
+}
+
+// setTexts sets fields of an input to the texts of flags that are not empty: keys has the field of each flag.
+func setTexts(input map[string]any, f *pflag.FlagSet, keys map[string]string) {
+	for flag, key := range keys {
+		if v, _ := f.GetString(flag); v != "" {
+			input[key] = v
+		}
+	}
 }
 
 // designInput returns the workflow_input of the command line, without the target if that is an argument.
@@ -38,15 +48,11 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 			input[key], _ = f.GetInt(flag)
 		}
 	}
-	for flag, key := range map[string]string{"protocol": "protocolName", "seed": "seed", "model": "modelName"} {
-		if v, _ := f.GetString(flag); v != "" {
-			input[key] = v
-		}
-	}
+	setTexts(input, f, map[string]string{"protocol": "protocolName", "seed": "seed", "model": "modelName"})
 	if chains, _ := f.GetStringSlice("chains"); len(chains) > 0 {
 		input["targetChains"] = chains
 	}
-	if v, _ := f.GetBool("author"); v {
+	if cli.IsOn(cmd, "author") {
 		input["numbering"] = "author"
 	}
 	if f.Changed("temperature") {
@@ -78,14 +84,9 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 
 // binderInput returns the binder of the command line.
 func binderInput(cmd *cobra.Command) map[string]any {
-	f := cmd.Flags()
 	binder := map[string]any{}
-	for flag, key := range map[string]string{"kind": "kind", "length": "length", "sequence": "sequence"} {
-		if v, _ := f.GetString(flag); v != "" {
-			binder[key] = v
-		}
-	}
-	if v, _ := f.GetBool("cyclic"); v {
+	setTexts(binder, cmd.Flags(), map[string]string{"kind": "kind", "length": "length", "sequence": "sequence"})
+	if cli.IsOn(cmd, "cyclic") {
 		binder["cyclic"] = true
 	}
 	return binder
@@ -126,8 +127,8 @@ func chainResidues(text, flag string, author bool) (map[string]any, error) {
 // designTarget returns the target of an argument: a job, or a file, which it uploads to the library, and the item of
 // the file.
 func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[string]any, item string, err error) {
-	if id, err := identifier("job", arg); err == nil {
-		return map[string]any{"sourceJobId": id}, "", nil
+	if pleat.IsUUID(arg) {
+		return map[string]any{"sourceJobId": arg}, "", nil
 	}
 	name := filepath.Base(arg)
 	if ending := strings.ToLower(filepath.Ext(name)); !slices.Contains(pleat.StructureEndings, ending) {

@@ -63,7 +63,7 @@ of its files, are replaced with --force only.`,
   pleat fold --sequence DAYAQWLKDGGPSSGRPPPS --name Trp-cage --seed 1
   pleat fold protein.fasta --model mini,boltz-2 --seed 1,2,3 --out compared`,
 		Args: sequenceOr("file", "a file, a folder"),
-		RunE: runFold,
+		RunE: call(runFold).run(keyRequired),
 	}
 	f := c.Flags()
 	f.String("sequence", "", "protein to fold instead of a file; : between several chains")
@@ -106,11 +106,7 @@ func (j foldJob) in(out results.Folder) results.Folder {
 
 // runFold creates all jobs before it follows the first. Several are checked first, and so is one that names its seed,
 // since it may have been computed before.
-func runFold(cmd *cobra.Command, args []string) error {
-	c, err := newClient(cmd, keyRequired)
-	if err != nil {
-		return err
-	}
+func runFold(cmd *cobra.Command, c *api.Client, args []string) error {
 	variants, err := variantsOf(cmd)
 	if err != nil {
 		return err
@@ -139,7 +135,7 @@ func runFold(cmd *cobra.Command, args []string) error {
 	if err := checkAlignments(cmd, c, requests); err != nil {
 		return err
 	}
-	dryRun, _ := cmd.Flags().GetBool("dry-run")
+	dryRun := cli.IsOn(cmd, "dry-run")
 	if dryRun || len(jobs) > 1 || jobs[0].request.Params.Seed != nil {
 		if err := checkJobs(cmd, c, jobs, dryRun); err != nil || dryRun {
 			return err
@@ -152,7 +148,7 @@ func runFold(cmd *cobra.Command, args []string) error {
 	if err := createJobs(cmd, c, jobs, item); err != nil {
 		return err
 	}
-	if noWait, _ := cmd.Flags().GetBool("no-wait"); noWait {
+	if cli.IsOn(cmd, "no-wait") {
 		return nil
 	}
 	if variants.several() {
@@ -188,9 +184,8 @@ func finishJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out results.F
 // createJobs creates the jobs and prints their ids. If the server refuses one, those before it are left running and the
 // message says how many; the item of alignments that was uploaded for them is deleted if none was created.
 func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) error {
-	f := cmd.Flags()
-	noWait, _ := f.GetBool("no-wait")
-	noCache, _ := f.GetBool("no-cache")
+	noWait := cli.IsOn(cmd, "no-wait")
+	noCache := cli.IsOn(cmd, "no-cache")
 	for i := range jobs {
 		j := &jobs[i]
 		created, err := c.CreateJob(cmd.Context(), j.request, api.CreateOptions{NoCache: noCache, From: item})
@@ -216,8 +211,7 @@ func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) 
 // foldRequests returns the requests of the command line without variants: one, unless the file has several jobs; and
 // the files that were uploaded for them. Flags override what the file says.
 func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]api.CreateJob, brought, error) {
-	f := cmd.Flags()
-	name, _ := f.GetString("name")
+	name := cli.FlagText(cmd, "name")
 	model := ""
 	if len(models) > 0 {
 		model = models[0]
@@ -234,17 +228,16 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 			return nil, with, cli.Usagef("--name is for one job, and %s holds %d", args[0], len(jobs))
 		}
 	} else {
-		letters, _ := f.GetString("sequence")
 		job := api.CreateJob{Name: "fold", Params: &api.Params{ModelName: cmp.Or(model, "mini")}}
-		for chain := range strings.SplitSeq(letters, ":") {
+		for chain := range strings.SplitSeq(cli.FlagText(cmd, "sequence"), ":") {
 			job.Sequences = append(job.Sequences, api.SequenceItem{ProteinChain: &api.Polymer{Sequence: chain}})
 		}
 		jobs = []api.CreateJob{job}
 	}
 	for i := range jobs {
 		jobs[i].Name = words.Shorten(cmp.Or(name, jobs[i].Name), pleat.MaxName)
-		jobs[i].IsPublic, _ = f.GetBool("public")
-		if made, _ := f.GetString("alignment-id"); made != "" {
+		jobs[i].IsPublic = cli.IsOn(cmd, "public")
+		if made := cli.FlagText(cmd, "alignment-id"); made != "" {
 			jobs[i].Params.AlignmentID = &made
 		}
 	}
@@ -321,16 +314,9 @@ func saveAndPrint(cmd *cobra.Command, c *api.Client, res api.Results, folder res
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s: %s by %s in %.1f s\n", pleat.Clip(res.Job.Name), res.Prediction.JobRunStatus,
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s by %s in %.1f s\n", pleat.Clip(res.Job.Name), res.Prediction.JobRunStatus,
 		res.Parameters.ModelName, res.Prediction.ExecutionMinutes*60)
-	if err := cli.PrintTable(out, scores(res)); err != nil {
-		return err
-	}
-	for _, p := range paths {
-		fmt.Fprintln(out, p)
-	}
-	return nil
+	return results.Print(cmd, scores(res), paths)
 }
 
 // saveResults downloads the files of a run that has ended into a folder and returns their paths. The default folder is
@@ -373,11 +359,8 @@ func structuresOf(res api.Results) []scored {
 	}
 	var out []scored
 	for i, s := range res.Sequences {
-		name := fmt.Sprintf("sequence %d", i+1)
-		if s.Name != nil && *s.Name != "" {
-			name = *s.Name
-		}
 		if s.Prediction != nil {
+			name := cmp.Or(cli.ValueOr(s.Name, ""), fmt.Sprintf("sequence %d", i+1))
 			out = append(out, scored{name, *s.Prediction})
 		}
 	}

@@ -73,7 +73,7 @@ func foldFolder(cmd *cobra.Command, c *api.Client, dir string, v variants) error
 	if err := r.checkSize(); err != nil {
 		return err
 	}
-	if dryRun, _ := f.GetBool("dry-run"); dryRun {
+	if cli.IsOn(cmd, "dry-run") {
 		return r.printPlan()
 	}
 	if r.log, err = results.OpenLog(r.out.Dir); err != nil {
@@ -124,7 +124,7 @@ func (r *folderFold) run() error {
 			return r.interrupted(err)
 		}
 	}
-	if noWait, _ := r.cmd.Flags().GetBool("no-wait"); noWait {
+	if cli.IsOn(r.cmd, "no-wait") {
 		return r.summary()
 	}
 	show := cli.NewCounter(r.cmd.ErrOrStderr(), len(r.jobs))
@@ -203,8 +203,7 @@ func (r *folderFold) failed(j *results.LoggedJob, err error) error {
 // key identifies what is made of a file: its text, the files that it names, the model, the seed and the format.
 func (r *folderFold) key(f *inputFile) (string, error) {
 	sum := sha256.New()
-	public, _ := r.cmd.Flags().GetBool("public")
-	fmt.Fprintf(sum, "%q %q %q %q %t\n", f.name, r.model, r.seed, r.in.from.format, public)
+	fmt.Fprintf(sum, "%q %q %q %q %t\n", f.name, r.model, r.seed, r.in.from.format, cli.IsOn(r.cmd, "public"))
 	from, text, err := r.named(f)
 	if err != nil {
 		return "", err
@@ -247,7 +246,7 @@ func (r *folderFold) plan(f *inputFile, key string) ([]*results.LoggedJob, error
 	var jobs []*results.LoggedJob
 	for i := range got.Jobs {
 		request := &got.Jobs[i]
-		request.IsPublic, _ = r.cmd.Flags().GetBool("public")
+		request.IsPublic = cli.IsOn(r.cmd, "public")
 		request.Params.Seed = cmp.Or(cli.TextOrNil(r.seed), request.Params.Seed)
 		jobs = append(jobs, &results.LoggedJob{
 			File:    f.name,
@@ -272,8 +271,7 @@ func (r *folderFold) folderName(f *inputFile, job string, jobs int) string {
 
 // create creates a job, unless the log has it already, or runs one again that failed if --retry asks for it.
 func (r *folderFold) create(j *results.LoggedJob) error {
-	retry, _ := r.cmd.Flags().GetBool("retry")
-	again := retry && slices.Contains([]string{"FAILED", "STOPPED", results.StatusGone}, j.Status)
+	again := cli.IsOn(r.cmd, "retry") && slices.Contains([]string{"FAILED", "STOPPED", results.StatusGone}, j.Status)
 	switch {
 	case j.Job != "" && !again:
 		r.jobs = append(r.jobs, j)
@@ -292,9 +290,8 @@ func (r *folderFold) create(j *results.LoggedJob) error {
 // send has the server create a job, or run one again. It waits where the server asks for a short time.
 func (r *folderFold) send(j *results.LoggedJob) error {
 	const longest = time.Minute
-	noCache, _ := r.cmd.Flags().GetBool("no-cache")
 	for {
-		err := r.sendOnce(j, noCache)
+		err := r.sendOnce(j)
 		var refused *api.Error
 		if !errors.As(err, &refused) || refused.RetryAfter == 0 || refused.RetryAfter > longest {
 			return err
@@ -308,7 +305,8 @@ func (r *folderFold) send(j *results.LoggedJob) error {
 }
 
 // sendOnce is one request of send. A run that has not ended, of a command that was killed, is not run again.
-func (r *folderFold) sendOnce(j *results.LoggedJob, noCache bool) error {
+func (r *folderFold) sendOnce(j *results.LoggedJob) error {
+	noCache := cli.IsOn(r.cmd, "no-cache")
 	if j.Job != "" && j.Status != results.StatusGone {
 		_, err := r.c.Rerun(r.cmd.Context(), j.Job, nil, api.RerunOptions{NoCache: noCache})
 		if api.StatusOf(err) == http.StatusConflict {

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,13 +84,7 @@ func openInputs(cmd *cobra.Command, dir string, opt format.Options) (*inputFolde
 
 // list finds the inputs of the folder by their names, and prints what else it has.
 func (in *inputFolder) list(cmd *cobra.Command) error {
-	root := in.from.folders[0].root
-	d, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	entries, err := d.ReadDir(-1)
+	entries, err := fs.ReadDir(in.from.folders[0].root.FS(), ".") // sorted by name
 	if err != nil {
 		return err
 	}
@@ -113,7 +106,6 @@ func (in *inputFolder) list(cmd *cobra.Command) error {
 	if folders > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: the folders in %s are not read: %d\n", in.dir, folders)
 	}
-	slices.SortFunc(in.files, func(a, b inputFile) int { return cmp.Compare(a.name, b.name) })
 	return nil
 }
 

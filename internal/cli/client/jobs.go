@@ -58,7 +58,7 @@ func jobsList() *cobra.Command {
 // it runs, then its scores, one row a sequence, or the reason of its failure. A job without a result is no error here.
 func jobsGet() *cobra.Command {
 	c := &cobra.Command{Use: "get JOB", Short: "Show the status of a job"}
-	return withJSON(onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
+	return cli.WithJSON(onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
 		v, err := c.Job(cmd.Context(), id)
 		if err != nil {
 			return err
@@ -193,14 +193,13 @@ func jobsDelete() *cobra.Command {
 func jobsResults() *cobra.Command {
 	c := &cobra.Command{Use: "results JOB", Short: "Download the files of a job"}
 	onObject(c, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
-		f := cmd.Flags()
-		if wait, _ := f.GetBool("wait"); wait {
+		if cli.IsOn(cmd, "wait") {
 			if err := follow(cmd, c, id); err != nil {
 				return err
 			}
 		}
 		read := c.Results
-		if run, _ := f.GetString("run"); run != "" {
+		if run := cli.FlagText(cmd, "run"); run != "" {
 			read = func(ctx context.Context, job string) (api.Results, error) { return runResults(ctx, c, job, run) }
 		}
 		res, err := read(cmd.Context(), id)
@@ -234,8 +233,7 @@ func jobsExport() *cobra.Command {
 the format cannot express are printed as notes. A molecule that it cannot express is an error.`,
 		Example: `  pleat jobs export 01890a5d-ac96-774b-bcce-b302099a8057 --format boltz > job.yaml`,
 	}, "job", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
-		f := cmd.Flags()
-		as, _ := f.GetString("format")
+		as := cli.FlagText(cmd, "format")
 		if as == "" {
 			return cli.Usagef("%s needs --format: %s", cmd.CommandPath(), strings.Join(format.ExportNames(), ", "))
 		}
@@ -244,7 +242,7 @@ the format cannot express are printed as notes. A molecule that it cannot expres
 			return err
 		}
 		printNotes(cmd, file.Notes)
-		if out, _ := f.GetString("out"); out != "" {
+		if out := cli.FlagText(cmd, "out"); out != "" {
 			return os.WriteFile(out, []byte(file.Content), 0o644)
 		}
 		_, err = io.WriteString(cmd.OutOrStdout(), cli.Printable(file.Content))

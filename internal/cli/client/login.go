@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // loginCmd returns the command by which a person signs in on a terminal. The server's address decides which issuer is
 // asked; the server gets none of the person's secrets but access tokens.
 func loginCmd() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Configured(&cobra.Command{
 		Use:   "login",
 		Short: "Sign in at a server by its issuer of OpenID Connect",
 		Long: `Signs in at a server by its issuer of OpenID Connect: it shows an address and a code to enter there, in
@@ -26,21 +27,13 @@ any browser, and waits. The tokens are kept in the file pleat/logins.json of the
 nobody else may read. Other commands use them for this server where no API key is given.`,
 		Example: `  pleat login --url https://fold.example.org
   pleat fold sequence.fasta --url https://fold.example.org`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			if c.Key != "" {
-				return cli.Usagef("an API key is set (--key or PLEAT_KEY), which other commands use in place of a " +
-					"sign-in; unset it")
-			}
-			return signIn(cmd, serverOf(c.URL))
-		},
-	}
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		if c.Key != "" {
+			return cli.Usagef("an API key is set (--key or PLEAT_KEY), which other commands use in place of a " +
+				"sign-in; unset it")
+		}
+		return signIn(cmd, serverOf(c.URL))
+	}, config.Client)
 }
 
 // signIn signs a person in at a server, and keeps the tokens once the server has accepted them.
@@ -65,12 +58,8 @@ func signIn(cmd *cobra.Command, server string) error {
 	if err != nil {
 		return err
 	}
-	at := device.Complete
-	if at == "" {
-		at = device.URL
-	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "open %s\nand check that it shows the code %s, or enter it there\n",
-		cli.Printable(at), cli.Printable(device.Code))
+		cli.Printable(cmp.Or(device.Complete, device.URL)), cli.Printable(device.Code))
 	done, err := issuer.AwaitDevice(ctx, device)
 	if err != nil {
 		return err
@@ -89,41 +78,33 @@ func signIn(cmd *cobra.Command, server string) error {
 
 // logoutCmd returns the command that ends what loginCmd began.
 func logoutCmd() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Configured(&cobra.Command{
 		Use:   "logout",
 		Short: "End the sign-in at a server",
 		Long: `Ends the sign-in at a server: the tokens are deleted here, and the issuer is told that they count no
 more. API keys are not affected.`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			var l login
-			server := serverOf(c.URL)
-			err = changeLogins(cmd.Context(), func(all logins) error {
-				l = all[server]
-				delete(all, server)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			if l.Issuer == "" {
-				return fmt.Errorf("nobody is signed in at %s", server)
-			}
-			issuer := l.issuer()
-			defer issuer.Close()
-			if err := issuer.RevokeDevice(cmd.Context(), l.Tokens); err != nil {
-				return fmt.Errorf("the tokens are deleted, and the sign-in service could not be told: %w", err)
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed out at %s\n", server)
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		var l login
+		server := serverOf(c.URL)
+		err := changeLogins(cmd.Context(), func(all logins) error {
+			l = all[server]
+			delete(all, server)
+			return nil
+		})
+		if err != nil {
 			return err
-		},
-	}
-	config.AddFlags(c.Flags(), config.Client)
-	return c
+		}
+		if l.Issuer == "" {
+			return fmt.Errorf("nobody is signed in at %s", server)
+		}
+		issuer := l.issuer()
+		defer issuer.Close()
+		if err := issuer.RevokeDevice(cmd.Context(), l.Tokens); err != nil {
+			return fmt.Errorf("the tokens are deleted, and the sign-in service could not be told: %w", err)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed out at %s\n", server)
+		return err
+	}, config.Client)
 }
 
 // serverOf returns the address by which the sign-in at a server is kept.

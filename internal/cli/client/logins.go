@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,25 +106,17 @@ func changeLogins(ctx context.Context, change func(logins) error) error {
 	return writeLogins(path, all)
 }
 
-// writeLogins replaces the file of the sign-ins at once: a process that is killed leaves the old one.
+// writeLogins replaces the file of the sign-ins.
 func writeLogins(path string, all logins) error {
 	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "logins-*") // with mode 0600
+	err = replaceFile(path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("keep the sign-in: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if errClose := f.Close(); err == nil {
-		err = errClose
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
 		return fmt.Errorf("keep the sign-in: %w", err)
 	}
 	return nil

@@ -68,7 +68,7 @@ func runMD(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	sequence, _ := cmd.Flags().GetString("sequence")
+	sequence := cli.FlagText(cmd, "sequence")
 	if job, ok := input["sourceJobId"].(string); ok && sequence != "" {
 		if input["sourceSequenceId"], err = sequenceID(cmd.Context(), c, job, sequence); err != nil {
 			return err
@@ -101,22 +101,14 @@ func mdInput(cmd *cobra.Command, args []string) (map[string]any, error) {
 	for flag, key := range map[string]string{"temp": "temp", "ionic": "ionic", "ph": "pH", "box": "box_length"} {
 		input[key], _ = f.GetFloat64(flag)
 	}
-	input["residue_profile"], _ = f.GetString("profile")
-	for _, flag := range []string{"preset", "seed"} {
-		if v, _ := f.GetString(flag); v != "" {
-			input[flag] = v
-		}
-	}
+	input["residue_profile"] = cli.FlagText(cmd, "profile")
+	setTexts(input, f, map[string]string{"preset": "preset", "seed": "seed"})
 	if len(args) == 0 {
-		input["sequence"], _ = f.GetString("sequence")
+		input["sequence"] = cli.FlagText(cmd, "sequence")
 		return input, nil
 	}
-	job, err := identifier("job", args[0])
-	if err != nil {
-		return nil, err
-	}
-	input["sourceType"], input["sourceJobId"] = "fold_job", job
-	return input, nil
+	input["sourceType"], input["sourceJobId"] = "fold_job", args[0]
+	return input, checkIdentifier("job", args[0])
 }
 
 // nanoseconds parses a time with its unit: fs, ps, ns, us or µs. A time of another form is a usage error about the

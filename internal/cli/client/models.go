@@ -39,7 +39,7 @@ func modelsCmd() *cobra.Command {
 		})
 	})
 	c.AddCommand(modelsPause(), modelsResume())
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // modelsArgs refuses what is neither nothing nor a command on a model.
@@ -62,20 +62,19 @@ waits, and in the list of models. For a model that is paused already, it replace
 		Example: `  pleat models pause boltz-2 --reason "its weights are being replaced"`,
 		Args:    cli.ExactArgs("a model"),
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-		reason, _ := cmd.Flags().GetString("reason")
-		p, err := c.PauseModel(cmd.Context(), args[0], reason)
+		p, err := c.PauseModel(cmd.Context(), args[0], cli.FlagText(cmd, "reason"))
 		if err != nil {
 			return err
 		}
 		return cli.PrintLine(cmd, p, p.Model+" is paused")
 	})
 	c.Flags().String("reason", "", "why, for users; at most 200 characters")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // modelsResume returns the command that ends the pause of a model.
 func modelsResume() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "resume NAME",
 		Short: "Resume a paused model, with the key of an operator",
 		Args:  cli.ExactArgs("a model"),

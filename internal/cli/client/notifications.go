@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ endpoint_disabled.`,
 	f := c.Flags()
 	f.String("mail", "", "address for mails; none: no address")
 	f.StringSlice("events", nil, "what mails come about, separated by commas; none: nothing")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // setNotifications makes the changes that flags ask for, and returns what is set then.
@@ -45,7 +46,7 @@ func setNotifications(cmd *cobra.Command, c *api.Client) (api.Notifications, err
 		return n, err
 	}
 	in := api.SetNotifications{Mail: n.Mail, Events: n.Events}
-	if address, _ := f.GetString("mail"); f.Changed("mail") {
+	if address := cli.FlagText(cmd, "mail"); f.Changed("mail") {
 		in.Mail = &address
 		if address == "none" {
 			in.Mail = nil
@@ -77,11 +78,7 @@ func printNotifications(cmd *cobra.Command, n *api.Notifications) error {
 	default:
 		fmt.Fprintf(out, "%s is not confirmed: no mails come. The page sends another link.\n", *n.Mail)
 	}
-	events := "nothing"
-	if len(n.Events) > 0 {
-		events = strings.Join(n.Events, ", ")
-	}
-	fmt.Fprintf(out, "They come about: %s.\n", events)
+	fmt.Fprintf(out, "They come about: %s.\n", cmp.Or(strings.Join(n.Events, ", "), "nothing"))
 	if n.OffReason != nil {
 		fmt.Fprintf(out, "No mails are sent: %s.\n", *n.OffReason)
 	}

@@ -10,7 +10,6 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
-	"pleat/internal/config"
 )
 
 // projectsCmd returns the group of commands on projects: those of operators, and those of members and managers.
@@ -43,7 +42,7 @@ func onProject(
 
 // projectsMembers returns the command that lists who has which role in a project.
 func projectsMembers() *cobra.Command {
-	return withJSON(onProject(&cobra.Command{Use: "members PROJECT", Short: "List the members of a project"}, nil,
+	return cli.WithJSON(onProject(&cobra.Command{Use: "members PROJECT", Short: "List the members of a project"}, nil,
 		func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
 			list, err := c.Members(cmd.Context(), project)
 			if err != nil {
@@ -69,10 +68,7 @@ func projectsAdd() *cobra.Command {
 		Example: `  pleat projects add "Lab A" grace --role viewer`,
 	}, []string{"a user's name or id"}, func(cmd *cobra.Command, c *api.Client, project string, args []string) error {
 		m, err := c.SetMember(cmd.Context(), project, args[0], role)
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", cli.PrintableLine(m.Name), m.Role)
-		}
-		return err
+		return cli.Say(cmd, err, "%s is %s", cli.PrintableLine(m.Name), m.Role)
 	})
 	addRole(c, &role)
 	return c
@@ -98,11 +94,8 @@ func projectsRemove() *cobra.Command {
 		if user == me.Name { // who leaves is known by the id
 			user = me.UserID
 		}
-		if _, err := c.RemoveMember(cmd.Context(), project, user); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", pleat.Clip(args[0]))
-		return nil
+		_, err = c.RemoveMember(cmd.Context(), project, user)
+		return cli.Say(cmd, err, "removed %s", pleat.Clip(args[0]))
 	})
 }
 
@@ -133,14 +126,14 @@ from now.`,
 	addRole(c, &in.Role)
 	f.StringVar(&in.Label, "label", "", "for whom it is")
 	f.StringVar(&expires, "expires", "", cli.ExpiryUsage("it")+"; default: in 7 days")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // projectsJoin returns the command that accepts an invitation. With a key, its user joins; with --name a user is
 // created, whose key is printed alone on standard output.
 func projectsJoin() *cobra.Command {
 	var in api.AcceptInvitation
-	c := &cobra.Command{
+	c := onServer(&cobra.Command{
 		Use:   "join LINK",
 		Short: "Join a project by an invitation",
 		Long: `Accepts an invitation, whose link or token it takes; - reads it from standard input. The user of --key
@@ -149,39 +142,33 @@ which is not shown again.`,
 		Example: `  pleat projects join https://fold.example.org/ui/join#TOKEN
   export PLEAT_KEY=$(pleat projects join --name grace https://fold.example.org/ui/join#TOKEN)`,
 		Args: cli.ExactArgs("the link of an invitation"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := newClient(cmd, keyOptional)
-			if err != nil {
+	}, keyOptional, func(cmd *cobra.Command, c *api.Client, args []string) (err error) {
+		if in.Name != "" {
+			c.Key = "" // the user is not that of a key
+		} else if c.Key == "" {
+			return cli.Usagef("--name is required where there is no API key: it is the name of the user to create")
+		}
+		text := args[0]
+		if text == "-" {
+			if text, err = readToken(cmd.InOrStdin()); err != nil {
 				return err
 			}
-			if in.Name != "" {
-				c.Key = "" // the user is not that of a key
-			} else if c.Key == "" {
-				return cli.Usagef("--name is required where there is no API key: it is the name of the user to create")
-			}
-			text := args[0]
-			if text == "-" {
-				if text, err = readToken(cmd.InOrStdin()); err != nil {
-					return err
-				}
-			}
-			if in.Token, err = invitationToken(c, text); err != nil {
-				return err
-			}
-			joined, err := c.AcceptInvitation(cmd.Context(), in)
-			if err != nil {
-				return explain(c, err)
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s of %s\n", cli.PrintableLine(joined.Name), joined.Role,
-				pleat.Clip(joined.ProjectName))
-			if joined.Key != nil {
-				fmt.Fprintln(cmd.OutOrStdout(), *joined.Key)
-			}
-			return nil
-		},
-	}
+		}
+		if in.Token, err = invitationToken(c, text); err != nil {
+			return err
+		}
+		joined, err := c.AcceptInvitation(cmd.Context(), in)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s is %s of %s\n", cli.PrintableLine(joined.Name), joined.Role,
+			pleat.Clip(joined.ProjectName))
+		if joined.Key != nil {
+			fmt.Fprintln(cmd.OutOrStdout(), *joined.Key)
+		}
+		return nil
+	})
 	c.Flags().StringVar(&in.Name, "name", "", "name of a user to create")
-	config.AddFlags(c.Flags(), config.Client)
 	return c
 }
 
@@ -216,10 +203,7 @@ output. The key is not shown again. pleat projects remove ends it.`,
 		in.Name = args[0]
 		in.ExpiresAt = cli.TextOrNil(expires)
 		made, err := c.CreateServiceUser(cmd.Context(), project, in)
-		if err == nil {
-			fmt.Fprintln(cmd.OutOrStdout(), made.Key.Secret)
-		}
-		return err
+		return cli.Say(cmd, err, "%s", made.Key.Secret)
 	})
 	f := c.Flags()
 	f.StringVar(&in.Role, "role", "member", "viewer or member")
@@ -232,7 +216,7 @@ output. The key is not shown again. pleat projects remove ends it.`,
 
 // whoamiCmd returns the command that shows who the key stands for, and the projects that it reaches.
 func whoamiCmd() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "whoami",
 		Short: "Show the user of your key, and the projects in which you have a role",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {

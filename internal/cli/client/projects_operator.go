@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,12 +20,9 @@ func projectsCreate() *cobra.Command {
 		Example: `  pleat projects create "Lab A" --manager ada`,
 		Args:    cli.ExactArgs("a name"),
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-		manager, _ := cmd.Flags().GetString("manager")
-		p, err := c.CreateProject(cmd.Context(), api.CreateProject{Name: args[0], Manager: manager})
-		if err == nil {
-			fmt.Fprintln(cmd.OutOrStdout(), p.ID)
-		}
-		return err
+		in := api.CreateProject{Name: args[0], Manager: cli.FlagText(cmd, "manager")}
+		p, err := c.CreateProject(cmd.Context(), in)
+		return cli.Say(cmd, err, "%s", p.ID)
 	})
 	c.Flags().String("manager", "", "user, by name or id, who decides who works in it")
 	return checkedFirst(c, func(cmd *cobra.Command, args []string) error {
@@ -51,7 +49,7 @@ type projectRow struct {
 
 // projectsList returns the command that lists the projects that are not users' own.
 func projectsList() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List all projects, without users' own, as an operator",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
@@ -92,15 +90,12 @@ the next job on. For the quota of a user's own project, see pleat keys create --
 		if err != nil {
 			return err
 		}
-		p, err := c.ChangeProject(cmd.Context(), project, api.ChangeProject{Quota: &n})
-		if err == nil {
-			quota := fmt.Sprintf("%d jobs a day", n)
-			if n < 0 {
-				quota = "as many jobs a day as the server's default"
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", pleat.Clip(p.Name), quota)
+		quota := fmt.Sprintf("%d jobs a day", n)
+		if n < 0 {
+			quota = "as many jobs a day as the server's default"
 		}
-		return err
+		p, err := c.ChangeProject(cmd.Context(), project, api.ChangeProject{Quota: &n})
+		return cli.Say(cmd, err, "%s: %s", pleat.Clip(p.Name), quota)
 	})
 	c.Args = cobra.MatchAll(c.Args, func(_ *cobra.Command, args []string) error {
 		_, err := parseQuota(args[1])
@@ -130,10 +125,7 @@ limit. Work that would pass the budget is refused when it is created. pleat usag
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
 		in := budgetOf(cmd)
 		p, err := c.ChangeProject(cmd.Context(), project, api.ChangeProject{Budget: &in})
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", pleat.Clip(p.Name), budgetText(p.Budget))
-		}
-		return err
+		return cli.Say(cmd, err, "%s: %s", pleat.Clip(p.Name), budgetText(p.Budget))
 	})
 	c.Args = cobra.MatchAll(c.Args, func(cmd *cobra.Command, _ []string) error {
 		if budgetOf(cmd) == (api.BudgetChange{}) {
@@ -159,23 +151,17 @@ func budgetOf(cmd *cobra.Command) (in api.BudgetChange) {
 
 // budgetText says what a project may spend in a month.
 func budgetText(b api.Budget) string {
-	text := ""
-	for _, l := range []struct {
-		limit *float64
-		unit  string
-	}{{b.GPU, "GPU"}, {b.CPU, "CPU"}} {
-		if l.limit == nil {
-			continue
-		}
-		if text != "" {
-			text += " and "
-		}
-		text += formatSeconds(l.limit) + " " + l.unit + "-seconds"
+	var limits []string
+	if b.GPU != nil {
+		limits = append(limits, formatSeconds(b.GPU)+" GPU-seconds")
 	}
-	if text == "" {
+	if b.CPU != nil {
+		limits = append(limits, formatSeconds(b.CPU)+" CPU-seconds")
+	}
+	if len(limits) == 0 {
 		return "no budget"
 	}
-	return text + " a month"
+	return strings.Join(limits, " and ") + " a month"
 }
 
 // projectsDelete returns the command that deletes a project that owns nothing.
@@ -186,10 +172,7 @@ func projectsDelete() *cobra.Command {
 		Long: `Deletes a project whose jobs, batches, workflows and library items were all deleted or moved before. The
 roles in it end, and its service users are disabled.`,
 	}, nil, func(cmd *cobra.Command, c *api.Client, project string, _ []string) error {
-		if _, err := c.DeleteProject(cmd.Context(), project); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "deleted %s\n", pleat.Clip(cmd.Flags().Arg(0)))
-		return nil
+		_, err := c.DeleteProject(cmd.Context(), project)
+		return cli.Say(cmd, err, "deleted %s", pleat.Clip(cmd.Flags().Arg(0)))
 	})
 }

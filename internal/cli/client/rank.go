@@ -154,9 +154,8 @@ func checkRanking(f results.Folder) error {
 // quota than is left. It prints what several need and which have been computed before; list adds a table of the jobs.
 func checkJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, list bool) error {
 	rows := [][]string{{"MODEL", "SEED", "LENGTH", "CORE-SECONDS", "JOB"}}
-	noCache, _ := cmd.Flags().GetBool("no-cache")
 	// The server is not told of the alignments, with which the results would be others.
-	fresh := noCache || cmd.Flags().Changed("alignment")
+	fresh := cli.IsOn(cmd, "no-cache") || cmd.Flags().Changed("alignment")
 	left, refused := 0, 0
 	var first error
 	var paused []string // models, of which one note each is enough
@@ -212,10 +211,10 @@ func checkJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, list bool) err
 
 // reasonAfter returns a reason as the end of a sentence; empty: there is none.
 func reasonAfter(reason *string) string {
-	if reason == nil || *reason == "" {
-		return ""
+	if text := cli.ValueOr(reason, ""); text != "" {
+		return ": " + text
 	}
-	return ": " + *reason
+	return ""
 }
 
 // ranked is one row of the table of variants: a structure of a job, or a job without one.
@@ -312,33 +311,26 @@ func modelsOf(jobs []foldJob) (out []string) {
 // Evans et al., Protein complex prediction with AlphaFold-Multimer, bioRxiv 2021.10.04.463034, section 2.5.
 func rank(rows []ranked) string {
 	name := "mean pLDDT, 0 to 100"
-	score := func(r ranked) *float64 { return r.scores.MeanPLLDT }
+	score := func(r ranked) float64 { return cli.ValueOr(r.scores.MeanPLLDT, -1) }
 	structure := func(r ranked) bool { return r.why == "" }
 	without := func(r ranked) bool { return structure(r) && (r.scores.PTM == nil || r.scores.IPTM == nil) }
 	if slices.ContainsFunc(rows, structure) && !slices.ContainsFunc(rows, without) {
 		name = "0.8 ipTM + 0.2 pTM, 0 to 1"
-		score = func(r ranked) *float64 {
+		score = func(r ranked) float64 {
 			if r.why != "" {
-				return nil
-			}
-			v := 0.8**r.scores.IPTM + 0.2**r.scores.PTM
-			return &v
-		}
-	}
-	value := func(r ranked) float64 {
-		if v := score(r); v != nil {
-			return *v
-		}
-		return -1
-	}
-	slices.SortStableFunc(rows, func(a, b ranked) int {
-		if (a.why == "") != (b.why == "") {
-			if a.why == "" {
 				return -1
 			}
+			return 0.8**r.scores.IPTM + 0.2**r.scores.PTM
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b ranked) int {
+		switch {
+		case a.why == "" && b.why != "":
+			return -1
+		case a.why != "" && b.why == "":
 			return 1
 		}
-		return cmp.Or(cmp.Compare(a.about, b.about), cmp.Compare(value(b), value(a)))
+		return cmp.Or(cmp.Compare(a.about, b.about), cmp.Compare(score(b), score(a)))
 	})
 	return name
 }

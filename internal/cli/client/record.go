@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,8 +50,8 @@ func choices(all []api.ViewSequence) string {
 	var out []string
 	for _, s := range all[:min(len(all), most)] {
 		text := "chain " + chainsOf(s)
-		if s.Name != nil && *s.Name != "" {
-			text += fmt.Sprintf(" %q", pleat.Clip(*s.Name))
+		if name := cli.ValueOr(s.Name, ""); name != "" {
+			text += fmt.Sprintf(" %q", pleat.Clip(name))
 		}
 		out = append(out, text+" ("+s.ID+")")
 	}
@@ -73,10 +74,7 @@ func chainsOf(s api.ViewSequence) string {
 func records(v api.JobView) [][]string {
 	rows := [][]string{{"CHAIN", "NAME", "TYPE", "LENGTH", "MEAN PLDDT", "PTM", "ID"}}
 	for _, s := range v.Sequences {
-		name, length := "-", "-"
-		if s.Name != nil && *s.Name != "" {
-			name = *s.Name
-		}
+		name, length := cmp.Or(cli.ValueOr(s.Name, ""), "-"), "-"
 		if s.Type != string(pleat.Ligand) {
 			length = fmt.Sprint(len(s.Sequence))
 		}

@@ -38,17 +38,14 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 		case list:
 			return listLinks(cmd, c, id)
 		case end != "":
-			if _, err := identifier("link", end); err != nil {
+			if err := checkIdentifier("link", end); err != nil {
 				return err
 			}
 			err := firstOf(func(kind api.Opened) error {
 				_, err := c.DeleteLink(cmd.Context(), kind, id, end)
 				return err
 			})
-			if err == nil {
-				fmt.Fprintln(cmd.OutOrStdout(), "ended")
-			}
-			return err
+			return cli.Say(cmd, err, "ended")
 		}
 		in.ExpiresAt = cli.TextOrNil(expires)
 		return firstOf(func(kind api.Opened) error {
@@ -68,7 +65,7 @@ with the jobs of its rows. It ends after 30 days, unless --expires names a time 
 	f.StringVar(&expires, "expires", "", cli.ExpiryUsage("it")+"; default: in 30 days")
 	f.BoolVar(&list, "list", false, "list the links that there are")
 	f.StringVar(&end, "end", "", "end a link, by its id")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // listLinks prints the links to a job, batch or workflow.
@@ -99,7 +96,9 @@ func firstOf(fn func(kind api.Opened) error) error {
 }
 
 // moveOf returns the command that moves what its first argument names, of a kind, to the project that the second names.
-func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id, project string) error) *cobra.Command {
+func moveOf[T any](
+	kind, long string, move func(_ *api.Client, _ context.Context, id, project string) (T, error),
+) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "move " + strings.ToUpper(kind) + " PROJECT",
 		Short: "Move a " + kind + " that has ended to another project",
@@ -107,18 +106,15 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 	}
 	c.Args = cli.ExactArgs("a "+kind+"'s identifier", "a project's id or name")
 	return onServer(c, keyRequired, func(cmd *cobra.Command, c *api.Client, args []string) error {
-		if _, err := identifier(kind, args[0]); err != nil {
+		if err := checkIdentifier(kind, args[0]); err != nil {
 			return err
 		}
 		project, err := projectNamed(cmd.Context(), c, "PROJECT", args[1])
 		if err != nil {
 			return err
 		}
-		if err := move(cmd.Context(), c, args[0], project); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "moved to %s\n", pleat.Clip(args[1]))
-		return nil
+		_, err = move(c, cmd.Context(), args[0], project)
+		return cli.Say(cmd, err, "moved to %s", pleat.Clip(args[1]))
 	})
 }
 
@@ -126,19 +122,13 @@ func moveOf(kind, long string, move func(ctx context.Context, c *api.Client, id,
 func jobsMove() *cobra.Command {
 	const long = `Moves a job with its runs, files and the workflows that it has started. You must be a member of both
 projects. Its links and webhook settings end. A job of a batch cannot be moved.`
-	return moveOf("job", long, func(ctx context.Context, c *api.Client, id, project string) error {
-		_, err := c.MoveJob(ctx, id, project)
-		return err
-	})
+	return moveOf("job", long, (*api.Client).MoveJob)
 }
 
 func workflowsMove() *cobra.Command {
 	const long = `Moves a workflow with its files. You must be a member of both projects. Its links and webhook settings
 end.`
-	return moveOf("workflow", long, func(ctx context.Context, c *api.Client, id, project string) error {
-		_, err := c.MoveWorkflow(ctx, id, project)
-		return err
-	})
+	return moveOf("workflow", long, (*api.Client).MoveWorkflow)
 }
 
 // readToken reads one line, such as the link of an invitation, which others would see on a command line.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleat"
+	"pleat/internal/cli"
 	"pleat/internal/format"
 	"pleat/internal/msa"
 	"pleat/internal/submit"
@@ -67,8 +68,7 @@ func addFilesFlag(cmd *cobra.Command) {
 // openSources returns the files below a folder, if it is not empty, and those of --files. The caller must close it.
 func openSources(cmd *cobra.Command, dir string) (*sources, error) {
 	more, _ := cmd.Flags().GetStringArray("files")
-	as, _ := cmd.Flags().GetString("format")
-	s := &sources{format: format.Name(as), found: map[string]*sourceFile{}}
+	s := &sources{format: format.Name(cli.FlagText(cmd, "format")), found: map[string]*sourceFile{}}
 	if dir != "" {
 		more = append([]string{dir}, more...)
 	}
@@ -203,17 +203,24 @@ func (f *sourceFile) read() (string, error) {
 // readInput reads the text of a path, of at most so many bytes, and returns the folder that the path is in. The path -
 // is standard input, which is in none. Messages call the text by a name.
 func readInput(cmd *cobra.Command, path, name string, most int) (text, dir string, err error) {
-	in := cmd.InOrStdin()
+	in, err := openInput(cmd, path)
+	if err != nil {
+		return "", "", err
+	}
+	defer in.Close()
 	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return "", "", err
-		}
-		defer f.Close()
-		in, dir = f, filepath.Dir(path)
+		dir = filepath.Dir(path)
 	}
 	text, err = readText(in, name, most)
 	return text, dir, err
+}
+
+// openInput opens the file of a path; - is standard input.
+func openInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(cmd.InOrStdin()), nil
+	}
+	return os.Open(path)
 }
 
 // readText reads a text in UTF-8 of 1 to most bytes. Name is that of messages.

@@ -52,7 +52,7 @@ those of all projects. The days are those of UTC on which the attempts have ende
 	f.BoolVar(&everyone, "everyone", false, "what the runs of all members of the project have spent")
 	f.BoolVar(&all, "all", false, "what the runs of all projects have spent, for operators")
 	f.BoolVar(&asCSV, "csv", false, "print the sums as CSV")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // usageShown is what the command usage shows.
@@ -102,12 +102,7 @@ func budgetLine(unit string, limit *float64, used, expected float64) string {
 }
 
 // formatSeconds returns seconds with one decimal, or a dash for nil, which is not known.
-func formatSeconds(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*v, 'f', 1, 64)
-}
+func formatSeconds(v *float64) string { return cli.FormatScore(v, "%.1f") }
 
 // print writes the head and the sums.
 func (u *usageShown) print(w io.Writer) error {

@@ -32,7 +32,7 @@ type userRow struct {
 
 // usersList returns the command that lists all users, by name.
 func usersList() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List users, as an operator",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
@@ -78,11 +78,8 @@ func usersDisable(disable bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, err := change(c, cmd.Context(), id); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", pleat.Clip(args[0]), done)
-		return nil
+		_, err = change(c, cmd.Context(), id)
+		return cli.Say(cmd, err, "%s %s", pleat.Clip(args[0]), done)
 	})
 }
 

@@ -43,7 +43,7 @@ The exit code is 0 if the structures are identical or within --tolerance, and 4 
 	}, "job", keyRequired, runVerify)
 	f := c.Flags()
 	f.Float64("tolerance", 0.1, "largest RMSD in Å at which structures count as reproduced")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // comparison is the result of running a job again, as --json prints it.

@@ -1,10 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -28,7 +28,7 @@ func webhooksEndpoints() *cobra.Command {
 
 // endpointsList returns the command that lists where the events of a project go, its default endpoint first.
 func endpointsList() *cobra.Command {
-	return withJSON(inProject(&cobra.Command{
+	return cli.WithJSON(inProject(&cobra.Command{
 		Use:   "list",
 		Short: "List the endpoints of a project with their events",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
@@ -69,12 +69,7 @@ func endpointState(active, paused bool, rests *api.Moment) string {
 }
 
 // eventsText lists the events of an endpoint.
-func eventsText(events []string) string {
-	if len(events) == 0 {
-		return "all"
-	}
-	return strings.Join(events, ",")
-}
+func eventsText(events []string) string { return cmp.Or(strings.Join(events, ","), "all") }
 
 // endpointSettings are the flags that add and change share.
 type endpointSettings struct {
@@ -102,15 +97,11 @@ func (s *endpointSettings) list() []string {
 
 // token reads the token of --token-file, of which a line end is cut off.
 func (s *endpointSettings) token(cmd *cobra.Command) (string, error) {
-	in := cmd.InOrStdin()
-	if s.tokenFile != "-" {
-		f, err := os.Open(s.tokenFile)
-		if err != nil {
-			return "", fmt.Errorf("--token-file: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := openInput(cmd, s.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
 	}
+	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, 64<<10))
 	if err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)
@@ -139,7 +130,7 @@ func endpointsAdd() *cobra.Command {
 		return printEndpoint(cmd, e, err)
 	})
 	s.flags(c)
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // printEndpoint prints an endpoint that a call has returned, and its secret if it is new. It returns the error of the
@@ -213,18 +204,18 @@ func endpointsChange() *cobra.Command {
 	}, func(cmd *cobra.Command, c *api.Client, id string) error {
 		var in api.ChangeEndpoint
 		f := cmd.Flags()
-		for flag, set := range map[string]func(){
-			"name":       func() { in.Name = &name },
-			"target-url": func() { in.TargetURL = &target },
-			"format":     func() { in.Format = &s.format },
-			"event": func() {
-				list := s.list()
-				in.Events = &list
-			},
-		} {
-			if f.Changed(flag) {
-				set()
-			}
+		if f.Changed("name") {
+			in.Name = &name
+		}
+		if f.Changed("target-url") {
+			in.TargetURL = &target
+		}
+		if f.Changed("format") {
+			in.Format = &s.format
+		}
+		if f.Changed("event") {
+			list := s.list()
+			in.Events = &list
 		}
 		if f.Changed("token-file") {
 			token, err := s.token(cmd)
@@ -243,7 +234,7 @@ func endpointsChange() *cobra.Command {
 	s.flags(c)
 	c.Flags().StringVar(&name, "name", "", "the new name")
 	c.Flags().StringVar(&target, "target-url", "", "the new address")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // endpointsRemove returns the command that deletes an endpoint.
@@ -253,10 +244,7 @@ func endpointsRemove() *cobra.Command {
 		Short: "Delete an endpoint; deliveries that wait for it fail",
 	}, func(cmd *cobra.Command, c *api.Client, id string) error {
 		_, err := c.DeleteWebhookEndpoint(cmd.Context(), id)
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", id)
-		}
-		return err
+		return cli.Say(cmd, err, "%s deleted", id)
 	})
 }
 
@@ -278,7 +266,7 @@ func endpointsTest() *cobra.Command {
 func endpointsSwitch(
 	name, short string, change func(*api.Client, context.Context, string) (api.WebhookEndpoint, error),
 ) *cobra.Command {
-	return withJSON(onEndpoint(&cobra.Command{Use: name + " ENDPOINT", Short: short},
+	return cli.WithJSON(onEndpoint(&cobra.Command{Use: name + " ENDPOINT", Short: short},
 		func(cmd *cobra.Command, c *api.Client, id string) error {
 			e, err := change(c, cmd.Context(), id)
 			return printEndpoint(cmd, e, err)
@@ -296,5 +284,5 @@ func endpointsRotate() *cobra.Command {
 		return printEndpoint(cmd, e, err)
 	})
 	c.Flags().StringVar(&in.Scheme, "scheme", "", "v1: a shared secret, the default; v1a: an Ed25519 key")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }

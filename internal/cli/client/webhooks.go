@@ -33,7 +33,7 @@ func webhooksCmd() *cobra.Command {
 // webhooksListen returns the command that receives deliveries during development and prints one line for each. It runs
 // until SIGINT or SIGTERM and ends with cli.ExitOK. It stores nothing.
 func webhooksListen() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Configured(&cobra.Command{
 		Use:   "listen",
 		Short: "Receive deliveries, verify them and print them",
 		Long: `Receives webhook deliveries during development. It verifies the signature with PLEAT_WEBHOOK_SECRET and
@@ -46,32 +46,23 @@ The server must allow deliveries to this network, as make run does for loopback:
 PLEAT_WEBHOOK_ALLOW=127.0.0.1.`,
 		Example: `  PLEAT_WEBHOOK_SECRET=whsec_… pleat webhooks listen --listen 127.0.0.1:9000
   pleat webhooks listen --answer 500,500,200 --json`,
-		Args: cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			keys, err := c.VerificationKeys()
-			if err != nil {
-				return err
-			}
-			l := &listener{keys: keys, token: c.WebhookToken, out: cmd.OutOrStdout()}
-			l.json, _ = cmd.Flags().GetBool("json")
-			answers, _ := cmd.Flags().GetStringSlice("answer")
-			if err := l.setAnswers(answers); err != nil {
-				return err
-			}
-			addr, _ := cmd.Flags().GetString("listen")
-			return l.serve(cmd.Context(), addr)
-		},
-	}
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		keys, err := c.VerificationKeys()
+		if err != nil {
+			return err
+		}
+		l := &listener{keys: keys, token: c.WebhookToken, out: cmd.OutOrStdout(), json: cli.IsOn(cmd, "json")}
+		answers, _ := cmd.Flags().GetStringSlice("answer")
+		if err := l.setAnswers(answers); err != nil {
+			return err
+		}
+		return l.serve(cmd.Context(), cli.FlagText(cmd, "listen"))
+	})
 	f := c.Flags()
 	f.String("listen", "127.0.0.1:9000", "address to listen on; port 0 selects a free port, which is printed")
 	f.StringSlice("answer", nil, "status codes for the first deliveries, separated by commas; "+
 		"the last one applies to all further deliveries")
 	f.Bool("json", false, "print each delivery as JSON with its body")
-	f.String("config", "", "YAML file of settings; PLEAT_CONFIG")
 	return c
 }
 
@@ -108,7 +99,7 @@ func (l *listener) serve(ctx context.Context, addr string) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s; choose another address with --listen: %w", pleat.Clip(addr), err)
 	}
-	fmt.Fprintln(l.out, "listening on "+config.LocalURL(listen.Addr()))
+	fmt.Fprintln(l.out, "listening on "+config.LocalURL(listen.Addr().String()))
 	srv := &http.Server{
 		Handler:           http.HandlerFunc(l.receive),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -304,9 +295,8 @@ func printDeliveries(cmd *cobra.Command, list api.List[api.Delivery]) error {
 }
 
 // showDelivery prints one delivery and a table of its attempts, with durations in ms.
-func showDelivery(cmd *cobra.Command, c *api.Client, arg string) error {
-	id, err := identifier("delivery", arg)
-	if err != nil {
+func showDelivery(cmd *cobra.Command, c *api.Client, id string) error {
+	if err := checkIdentifier("delivery", id); err != nil {
 		return err
 	}
 	d, err := c.Delivery(cmd.Context(), id)
@@ -352,23 +342,16 @@ thousand. With --status PENDING, those that wait for their next attempt are sent
 				return err
 			}
 			out, err := c.Redeliver(cmd.Context(), in)
-			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%d deliveries will be sent again\n", out.Redelivered)
-			}
-			return err
+			return cli.Say(cmd, err, "%d deliveries will be sent again", out.Redelivered)
 		}
 		if in != (api.Redeliver{}) {
 			return cli.Usagef("%s accepts a delivery or flags that select several, not both", cmd.CommandPath())
 		}
-		id, err := identifier("delivery", args[0])
-		if err != nil {
+		if err := checkIdentifier("delivery", args[0]); err != nil {
 			return err
 		}
-		d, err := c.RedeliverOne(cmd.Context(), id)
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", d.ID, d.Status)
-		}
-		return err
+		d, err := c.RedeliverOne(cmd.Context(), args[0])
+		return cli.Say(cmd, err, "%s %s", d.ID, d.Status)
 	})
 	f := c.Flags()
 	f.StringVar(&in.Status, "status", "", "deliveries with this status: SUCCEEDED, FAILED or PENDING")

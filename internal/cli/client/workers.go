@@ -23,7 +23,7 @@ func workersCmd() *cobra.Command {
 
 // workersList returns the command that lists the workers.
 func workersList() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "list",
 		Short: "List the workers that are alive or may come back",
 	}, keyRequired, func(cmd *cobra.Command, c *api.Client, _ []string) error {
@@ -41,7 +41,7 @@ func workersList() *cobra.Command {
 
 // workersDrain returns the command that lets a worker drain.
 func workersDrain() *cobra.Command {
-	return withJSON(onServer(&cobra.Command{
+	return cli.WithJSON(onServer(&cobra.Command{
 		Use:   "drain WORKER",
 		Short: "Let a worker claim nothing more and end when its tasks have ended",
 		Long: `Asks a worker to claim nothing more, and to end when its tasks have ended. It is given by its id, or by

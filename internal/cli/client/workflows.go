@@ -54,7 +54,7 @@ func workflowsList() *cobra.Command {
 func workflowsGet() *cobra.Command {
 	c := &cobra.Command{Use: "get WORKFLOW", Short: "Show the status and the result of a workflow"}
 	onObject(c, "workflow", keyOptional, func(cmd *cobra.Command, c *api.Client, id string) error {
-		if wait, _ := cmd.Flags().GetBool("wait"); wait {
+		if cli.IsOn(cmd, "wait") {
 			if err := followWorkflow(cmd, c, id); err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func workflowsGet() *cobra.Command {
 		return cli.PrintResult(cmd, w, func() error { return showWorkflow(cmd, w) })
 	})
 	c.Flags().Bool("wait", false, "wait for the workflow to end first")
-	return withJSON(c)
+	return cli.WithJSON(c)
 }
 
 // showWorkflow prints a workflow as rows of name and value, then the question and its answer, or the measurements or

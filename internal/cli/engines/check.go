@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +24,7 @@ import (
 // device and times in seconds. It starts the engine as a worker does, in a temporary folder, and leaves nothing behind.
 // The exit code is cli.ExitFailed if a model fails, or if no model has its weights.
 func enginesCheckCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Configured(&cobra.Command{
 		Use:   "check NAME",
 		Short: "Run the models of an engine twice on a peptide and print its version, device and times",
 		Long: `Starts the engine as the service does and runs each of its models twice: the first run loads the model,
@@ -42,36 +41,29 @@ never compared.
 It needs no database and no server. Progress and the runner's standard error are shown on standard error.`,
 		Example: "  pleat engines check openmm\n  pleat engines check boltz --model boltz-2",
 		Args:    cli.ExactArgs("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			only, _ := cmd.Flags().GetString("model")
-			screen := &checkScreen{out: cmd.ErrOrStderr()}
-			check := &engineCheck{cfg: c, name: args[0], out: cmd.OutOrStdout(), screen: screen}
-			if pleat.IsBuiltIn(args[0]) {
-				return check.run(cmd.Context(), only)
-			}
-			check.name, check.manifest, err = findRunner(c, args[0], pleat.BuiltInNames()...)
-			if err != nil {
-				return err
-			}
-			if only == "" && args[0] != check.name && args[0] != check.manifest.Engine {
-				only = args[0]
-			}
-			check.record, err = readRecord(c.WeightsDir(check.manifest.Engine))
-			if err != nil {
-				return err
-			}
-			if err := checkWeights(check.record, check.manifest, nil, check.say); err != nil {
-				return err
-			}
+	}, func(cmd *cobra.Command, c config.Config, args []string) error {
+		only := cli.FlagText(cmd, "model")
+		screen := &checkScreen{out: cmd.ErrOrStderr()}
+		check := &engineCheck{cfg: c, name: args[0], out: cmd.OutOrStdout(), screen: screen}
+		if pleat.IsBuiltIn(args[0]) {
 			return check.run(cmd.Context(), only)
-		},
-	}
+		}
+		var err error
+		if check.name, check.manifest, err = findRunner(c, args[0], pleat.BuiltInNames()...); err != nil {
+			return err
+		}
+		if only == "" && args[0] != check.name && args[0] != check.manifest.Engine {
+			only = args[0]
+		}
+		if check.record, err = readRecord(c.WeightsDir(check.manifest.Engine)); err != nil {
+			return err
+		}
+		if err := checkWeights(check.record, check.manifest, nil, check.say); err != nil {
+			return err
+		}
+		return check.run(cmd.Context(), only)
+	}, config.Store, config.Engine)
 	c.Flags().String("model", "", "model to check; default: all of the engine")
-	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
@@ -162,14 +154,13 @@ func (c *engineCheck) missingWeights() string {
 		return ""
 	}
 	dir := c.cfg.WeightsDir(c.manifest.Engine)
-	var names []string
-	for _, w := range c.manifest.Weights {
-		if !exists(filepath.Join(dir, w.File)) {
-			names = append(names, w.File)
-		}
-	}
-	if len(names) == 0 {
+	missing := missingFiles(dir, c.manifest)
+	if len(missing) == 0 {
 		return ""
+	}
+	var names []string
+	for _, w := range missing {
+		names = append(names, w.File)
 	}
 	return fmt.Sprintf("%d of %d files are not in %s: %s", len(names), len(c.manifest.Weights), dir,
 		strings.Join(names, ", "))

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,10 +124,7 @@ func transfer(
 	if all == 0 && resp.ContentLength > 0 {
 		all = have + resp.ContentLength
 	}
-	most := w.Bytes
-	if most == 0 {
-		most = maxWeights
-	}
+	most := cmp.Or(w.Bytes, maxWeights)
 	if _, err := out.Seek(have, io.SeekStart); err != nil {
 		return err
 	}

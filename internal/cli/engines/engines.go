@@ -6,6 +6,7 @@
 package engines
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,41 +44,18 @@ type engineEntry struct {
 // engine, so it does not see whether one works: engines check does. A broken manifest is reported on standard error and
 // does not hide the other engines.
 func enginesListCmd() *cobra.Command {
-	c := &cobra.Command{
+	return cli.WithJSON(cli.Configured(&cobra.Command{
 		Use:   "list",
 		Short: "List the available engines and whether they are installed",
-		Args:  cli.ExactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
+	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
+		head := []string{"ENGINE", "STATE", "DEVICE", "WEIGHTS", "MODELS", "LICENCE"}
+		return cli.PrintRows(cmd, listEngines(c), head, func(e *engineEntry) []string {
+			if e.Problem != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), e.Problem)
 			}
-			all := listEngines(c)
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), all)
-			}
-			rows := [][]string{{"ENGINE", "STATE", "DEVICE", "WEIGHTS", "MODELS", "LICENCE"}}
-			for _, e := range all {
-				if e.Problem != "" {
-					fmt.Fprintln(cmd.ErrOrStderr(), e.Problem)
-				}
-				models := strings.Join(e.Models, ",")
-				rows = append(rows, []string{e.Name, e.State, e.Device, dash(e.Weights), models, e.Licence})
-			}
-			return cli.PrintTable(cmd.OutOrStdout(), rows)
-		},
-	}
-	c.Flags().Bool("json", false, "print JSON")
-	config.AddFlags(c.Flags(), config.Store, config.Engine)
-	return c
-}
-
-// dash returns a dash for the empty text, which would shift the columns of a table for a reader.
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+			return []string{e.Name, e.State, e.Device, cmp.Or(e.Weights, "-"), strings.Join(e.Models, ","), e.Licence}
+		})
+	}, config.Store, config.Engine))
 }
 
 // listEngines returns the built-in engines, then those of the folder of runners by name, then those whose manifest

@@ -35,6 +35,9 @@ func (i *install) python() string {
 	return path
 }
 
+// venv returns the folder of the engine's environment.
+func (i *install) venv() string { return filepath.Dir(filepath.Dir(i.python())) }
+
 // environment creates the virtual environment, unless it exists with the same requirements. An environment with other
 // requirements is updated. It is marked as installed only after all packages are installed.
 func (i *install) environment(ctx context.Context) error {
@@ -45,7 +48,7 @@ func (i *install) environment(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	venv := filepath.Dir(filepath.Dir(i.python()))
+	venv := i.venv()
 	mark := filepath.Join(venv, installedFile)
 	if have, err := os.ReadFile(mark); err == nil && strings.TrimSpace(string(have)) == want {
 		i.printf("the environment is up to date")
@@ -54,7 +57,7 @@ func (i *install) environment(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(venv), 0o755); err != nil { // not secret; another user may run the engine
 		return err
 	}
-	if _, err := os.Stat(i.python()); err != nil {
+	if !exists(i.python()) {
 		base, err := i.interpreter(ctx)
 		if err != nil {
 			return err
@@ -83,7 +86,7 @@ func (i *install) packages(ctx context.Context, sources []string) error {
 	}
 	i.printf("installing the packages with %s", with.name)
 	if with.cache != "" {
-		count := countAdded(with.cache, filepath.Dir(filepath.Dir(i.python())))
+		count := countAdded(with.cache, i.venv())
 		defer func() { i.added = count() }()
 	}
 	add := func(what ...string) error {
@@ -192,7 +195,7 @@ func findUV(ctx context.Context) (string, error) {
 func (i *install) fetchUV(ctx context.Context, folder string, pip []string) (string, error) {
 	dir := filepath.Join(folder, "uv-"+pinnedUV())
 	uv := filepath.Join(dir, "bin", "uv")
-	if _, err := os.Stat(uv); err == nil {
+	if exists(uv) {
 		return uv, exec.CommandContext(ctx, uv, "--version").Run()
 	}
 	i.printf("fetching uv %s", pinnedUV())
@@ -246,17 +249,15 @@ func (i *install) requirements() (sources []string, sum string, err error) {
 // interpreter returns the newest Python in the PATH that the engine supports. It runs each candidate to read its
 // version, since python3 can be any.
 func (i *install) interpreter(ctx context.Context) (string, error) {
-	names := []string{"python3"}
+	var names []string
 	oldest, newest := 10, 99
 	if len(i.manifest.Python) == 2 {
 		oldest, newest = minor(i.manifest.Python[0]), minor(i.manifest.Python[1])
-		names = nil
 		for v := newest; v >= oldest; v-- {
 			names = append(names, "python3."+strconv.Itoa(v))
 		}
-		names = append(names, "python3")
 	}
-	for _, name := range names {
+	for _, name := range append(names, "python3") {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue

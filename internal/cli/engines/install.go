@@ -2,12 +2,12 @@ package engines
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,7 +35,7 @@ const (
 // weights are still missing, and cli.ExitUsage if nobody answers the question. It needs the network, no server and no
 // database.
 func enginesInstallCmd() *cobra.Command {
-	c := &cobra.Command{
+	c := cli.Configured(&cobra.Command{
 		Use:   "install NAME",
 		Short: "Create an engine's environment and download its weights",
 		Long: `Creates the engine's virtual environment from its pinned requirements, of which every file must have its
@@ -54,25 +54,16 @@ copy the folder engines/.uv of its data folder to the data folder here, and set 
 command here. Put weights at the paths that it prints.`,
 		Example: "  pleat engines install boltz\n  pleat engines install boltz --no-weights --yes",
 		Args:    cli.ExactArgs("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := cli.LoadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			name, m, err := findRunner(c, args[0])
-			if err != nil {
-				return err
-			}
-			i := &install{cmd: cmd, cfg: c, name: name, manifest: m}
-			i.noWeights, _ = cmd.Flags().GetBool("no-weights")
-			i.acceptChanged, _ = cmd.Flags().GetBool("accept-changed")
-			return i.run()
-		},
-	}
+	}, func(cmd *cobra.Command, c config.Config, args []string) error {
+		name, m, err := findRunner(c, args[0])
+		if err != nil {
+			return err
+		}
+		return (&install{cmd: cmd, cfg: c, name: name, manifest: m}).run()
+	}, config.Store, config.Engine)
 	c.Flags().Bool("yes", false, "do not ask for confirmation")
 	c.Flags().Bool("no-weights", false, "do not download weights")
 	c.Flags().Bool("accept-changed", false, "accept and record weights that differ from those installed before")
-	config.AddFlags(c.Flags(), config.Store, config.Engine)
 	return c
 }
 
@@ -85,8 +76,6 @@ type install struct {
 	manifest *runner.Manifest
 	// added is how many packages were added to the environment.
 	added addedPackages
-	// noWeights and acceptChanged are the flags --no-weights and --accept-changed.
-	noWeights, acceptChanged bool
 }
 
 // printf prints a line on standard output.
@@ -96,11 +85,12 @@ func (i *install) printf(format string, args ...any) {
 
 // run announces the installation, asks for confirmation, and installs: the environment first, since it fails sooner.
 func (i *install) run() error {
-	missing := i.missing()
+	dir := i.cfg.WeightsDir(i.manifest.Engine)
+	missing := missingFiles(dir, i.manifest)
 	if err := i.announce(missing); err != nil {
 		return err
 	}
-	if yes, _ := i.cmd.Flags().GetBool("yes"); !yes {
+	if !cli.IsOn(i.cmd, "yes") {
 		fmt.Fprint(i.cmd.OutOrStdout(), "Install? [y/N] ")
 		answer, err := bufio.NewReader(io.LimitReader(i.cmd.InOrStdin(), 100)).ReadString('\n')
 		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
@@ -117,12 +107,11 @@ func (i *install) run() error {
 	if err := i.environment(i.cmd.Context()); err != nil {
 		return err
 	}
-	dir := i.cfg.WeightsDir(i.manifest.Engine)
 	record, err := readRecord(dir)
 	if err != nil {
 		return err
 	}
-	record.acceptsChanged = i.acceptChanged
+	record.acceptsChanged = cli.IsOn(i.cmd, "accept-changed")
 	left, fetched, err := i.fetchAll(i.cmd.Context(), record, missing)
 	if err != nil {
 		return err
@@ -135,18 +124,6 @@ func (i *install) run() error {
 	}
 	i.end(time.Since(began), record, fetched)
 	return nil
-}
-
-// missing returns the weight files that do not exist. A file that exists was complete when it got its name, and is not
-// checked again.
-func (i *install) missing() []runner.WeightFile {
-	var out []runner.WeightFile
-	for _, w := range i.manifest.Weights {
-		if _, err := os.Stat(filepath.Join(i.cfg.WeightsDir(i.manifest.Engine), w.File)); err != nil {
-			out = append(out, w)
-		}
-	}
-	return out
 }
 
 // announce prints what will be installed, from where, how large it is and under which licences. It fails if the disk
@@ -163,8 +140,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 			return fmt.Errorf("read the engine's requirements: %w", err)
 		}
 		n := countRequirements(list)
-		venv := filepath.Dir(filepath.Dir(i.python()))
-		i.printf("  environment %s: %d pinned packages, each with its own licence", venv, n)
+		i.printf("  environment %s: %d pinned packages, each with its own licence", i.venv(), n)
 	}
 	known, unknown := int64(0), 0
 	for _, w := range missing {
@@ -175,7 +151,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		} else {
 			unknown++
 		}
-		i.printf("  weights %s: %s, %s. Licence: %s", w.File, size, dash(w.URL), dash(w.Licence))
+		i.printf("  weights %s: %s, %s. Licence: %s", w.File, size, cmp.Or(w.URL, "-"), cmp.Or(w.Licence, "-"))
 		i.printf("    %s", pinned(w))
 	}
 	if there := len(m.Weights) - len(missing); there > 0 {
@@ -184,15 +160,12 @@ func (i *install) announce(missing []runner.WeightFile) error {
 	if m.WeightsPage != "" {
 		i.printf("  the publisher's page of the weights: %s", m.WeightsPage)
 	}
-	if i.noWeights && len(missing) > 0 {
+	if cli.IsOn(i.cmd, "no-weights") && len(missing) > 0 {
 		i.printf("  weights are not downloaded")
 		known = 0
 	}
 	dir := i.cfg.Data
-	for dir != "." && dir != "/" {
-		if _, err := os.Stat(dir); err == nil {
-			break
-		}
+	for dir != "." && dir != "/" && !exists(dir) {
 		dir = filepath.Dir(dir)
 	}
 	free, err := blob.FreeBytes(dir)
@@ -225,7 +198,7 @@ func countRequirements(list []byte) int {
 func (i *install) fetchAll(
 	ctx context.Context, record *weightsRecord, missing []runner.WeightFile,
 ) (left int, fetched map[string]bool, err error) {
-	if i.noWeights {
+	if cli.IsOn(i.cmd, "no-weights") {
 		return 0, nil, nil
 	}
 	dir := i.cfg.WeightsDir(i.manifest.Engine)

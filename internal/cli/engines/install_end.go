@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pleat/internal/cli"
 	"pleat/internal/config"
 	"pleat/internal/engine/runner"
 )
@@ -50,7 +51,7 @@ func (i *install) end(took time.Duration, record *weightsRecord, fetched map[str
 	}
 	i.printf("%s", text)
 	dir := i.cfg.WeightsDir(i.manifest.Engine)
-	if missing := i.missing(); len(missing) > 0 {
+	if missing := missingFiles(dir, i.manifest); len(missing) > 0 {
 		for _, w := range missing {
 			i.printf("missing: %s", filepath.Join(dir, w.File))
 		}
@@ -78,7 +79,7 @@ func (i *install) typed(command string, more ...string) string {
 // defaults.
 func (i *install) folders() []string {
 	var out []string
-	if file, _ := i.cmd.Flags().GetString("config"); file != "" {
+	if file := cli.FlagText(i.cmd, "config"); file != "" {
 		out = append(out, "--config", quoted(file))
 	}
 	def := config.Default()

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pleat/internal/engine/runner"
@@ -116,6 +117,14 @@ func randomWeights(dir string) bool { return exists(filepath.Join(dir, randomMar
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// missingFiles returns the files of an engine's weights that do not exist. A file that exists was complete when it got
+// its name.
+func missingFiles(dir string, m *runner.Manifest) []runner.WeightFile {
+	return slices.DeleteFunc(slices.Clone(m.Weights), func(w runner.WeightFile) bool {
+		return exists(filepath.Join(dir, w.File))
+	})
 }
 
 // checkWeights compares the files of an engine's weights that exist with the manifest and the record of their folder,

@@ -22,15 +22,14 @@ func installWeights(t *testing.T, dir string, accept bool, files ...runner.Weigh
 	cmd := enginesInstallCmd()
 	cmd.SetContext(t.Context())
 	cmd.SetOut(&out)
-	if err := cmd.Flags().Set("yes", "true"); err != nil {
+	if err := cmd.ParseFlags([]string{"--yes", fmt.Sprintf("--accept-changed=%t", accept)}); err != nil {
 		t.Fatal(err)
 	}
 	i := &install{
-		cmd:           cmd,
-		cfg:           config.Config{Data: dir, Weights: filepath.Join(dir, "weights")},
-		name:          "small",
-		manifest:      &runner.Manifest{Engine: "small", Version: "1", Weights: files},
-		acceptChanged: accept,
+		cmd:      cmd,
+		cfg:      config.Config{Data: dir, Weights: filepath.Join(dir, "weights")},
+		name:     "small",
+		manifest: &runner.Manifest{Engine: "small", Version: "1", Weights: files},
 	}
 	err := i.run()
 	return out.String(), err

@@ -59,10 +59,7 @@ func AddFlags(cmd *cobra.Command, standard string) {
 
 // FolderOf returns the folder of the flags. Its dir is empty if none was given.
 func FolderOf(cmd *cobra.Command) Folder {
-	var f Folder
-	f.Dir, _ = cmd.Flags().GetString("out")
-	f.Force, _ = cmd.Flags().GetBool("force")
-	return f
+	return Folder{Dir: cli.FlagText(cmd, "out"), Force: cli.IsOn(cmd, "force")}
 }
 
 // Or returns the folder, or that of a name if none was given.
@@ -109,7 +106,7 @@ func (f Folder) CheckNew() error {
 	} else if err == nil && !info.IsDir() {
 		return cli.Usagef("%s is a file; --out must be a folder", f.Dir)
 	}
-	root, err := Open(f.Dir)
+	root, err := openFolder(f.Dir)
 	if err != nil {
 		return err
 	}
@@ -120,8 +117,8 @@ func (f Folder) CheckNew() error {
 	return nil
 }
 
-// Open opens a folder for results, and Create creates it first if it does not exist.
-func Open(dir string) (*os.Root, error) {
+// openFolder opens a folder for results, and createFolder creates it first if it does not exist.
+func openFolder(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for the results: %w", err)
@@ -129,11 +126,11 @@ func Open(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-func Create(dir string) (*os.Root, error) {
+func createFolder(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create the folder for the results: %w", err)
 	}
-	return Open(dir)
+	return openFolder(dir)
 }
 
 // check returns an error if saving a run in the folder would replace files of another run or of anything else.
@@ -196,7 +193,7 @@ func (f Folder) Save(
 		}
 		run.Files = append(run.Files, a.Name)
 	}
-	root, err := Create(f.Dir)
+	root, err := createFolder(f.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -281,6 +278,11 @@ func SaveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder Fo
 	if err != nil {
 		return err
 	}
+	return Print(cmd, about, paths)
+}
+
+// Print prints a table about what was saved, and the paths of the files.
+func Print(cmd *cobra.Command, about [][]string, paths []string) error {
 	if err := cli.PrintTable(cmd.OutOrStdout(), about); err != nil {
 		return err
 	}

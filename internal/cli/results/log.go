@@ -71,7 +71,7 @@ func OpenLog(dir string) (*Log, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, cli.Usagef("%s is a file; --out must be a folder", dir)
 	}
-	root, err := Create(dir)
+	root, err := createFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,10 @@ func OpenLog(dir string) (*Log, error) {
 	if l.f, err = root.OpenFile(foldLogFile, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
 		return nil, fmt.Errorf("open %s: %w", foldLogFile, err)
 	}
-	if err := l.f.Truncate(whole); err != nil {
-		l.Close()
-		return nil, fmt.Errorf("write %s: %w", foldLogFile, err)
+	if err = l.f.Truncate(whole); err == nil {
+		_, err = l.f.Seek(whole, io.SeekStart)
 	}
-	if _, err := l.f.Seek(whole, io.SeekStart); err != nil {
+	if err != nil {
 		l.Close()
 		return nil, fmt.Errorf("write %s: %w", foldLogFile, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -78,9 +77,8 @@ func (d *dispatcher) init(g *Gateway) {
 // claim is POST claim: it waits until tasks of one of the asks can be had.
 func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (workerapi.Claimed, error) {
 	out := workerapi.Claimed{Tasks: []workerapi.Task{}}
-	if len(in.Asks) > workerapi.MaxAsks {
-		return out, pleat.InvalidField("asks", " has %d entries; at most %d are allowed", len(in.Asks),
-			workerapi.MaxAsks)
+	if err := checkCount("asks", len(in.Asks), workerapi.MaxAsks); err != nil {
+		return out, err
 	}
 	var filters []tasks.ClaimFilter
 	queues := 0
@@ -137,8 +135,8 @@ func (g *Gateway) claim(ctx context.Context, c *caller, in *workerapi.Claim) (wo
 // releaseUnknown returns tasks to their queues that a worker holds without knowing it, since the answer to its claim
 // was lost. The worker may claim them again, as a new attempt: the old one may still be on its way to nobody.
 func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, held []workerapi.Lease) error {
-	if len(held) > workerapi.MaxHeld {
-		return pleat.InvalidField("held", " has %d entries; at most %d are allowed", len(held), workerapi.MaxHeld)
+	if err := checkCount("held", len(held), workerapi.MaxHeld); err != nil {
+		return err
 	}
 	var kept []tasks.Lease
 	for _, l := range held {
@@ -349,7 +347,7 @@ func (d *dispatcher) run(ctx context.Context) {
 func (d *dispatcher) pass(ctx context.Context, round int) error {
 	d.mu.Lock()
 	var due []*profile
-	for p := range maps.Values(d.profiles) {
+	for _, p := range d.profiles {
 		if p.due {
 			due = append(due, p)
 		}

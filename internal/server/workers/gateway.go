@@ -130,37 +130,37 @@ func (g *Gateway) routes() {
 		g.mux.HandleFunc(method+" "+workerapi.Path+path, h)
 	}
 	const small, large = workerapi.MaxSmall, workerapi.MaxLarge
-	handle("GET class", withClass(g, 0, g.class))
-	handle("POST register", withClass(g, large, g.register))
-	handle("POST claim", withSession(g, 16*small, g.claim)) // held may have MaxHeld leases
-	handle("POST heartbeat", withSession(g, large, g.heartbeat))
-	handle("POST watch", withSession(g, small, g.watch))
-	handle("POST fresh", withSession(g, 4*small, g.fresh))
-	handle("POST drain", withSession(g, small, g.drain))
-	handle("POST stop", withSession(g, small, g.stopped))
-	handle("POST deregister", withSession(g, small, g.deregister))
-	handle("GET files", withSession(g, 0, g.probe))
+	handle("GET class", answered(g, g.callerOfClass, 0, g.class))
+	handle("POST register", answered(g, g.callerOfClass, large, g.register))
+	handle("POST claim", answered(g, g.callerOfSession, 16*small, g.claim)) // held may have MaxHeld leases
+	handle("POST heartbeat", answered(g, g.callerOfSession, large, g.heartbeat))
+	handle("POST watch", answered(g, g.callerOfSession, small, g.watch))
+	handle("POST fresh", answered(g, g.callerOfSession, 4*small, g.fresh))
+	handle("POST drain", answered(g, g.callerOfSession, small, g.drain))
+	handle("POST stop", answered(g, g.callerOfSession, small, g.stopped))
+	handle("POST deregister", answered(g, g.callerOfSession, small, g.deregister))
+	handle("GET files", answered(g, g.callerOfSession, 0, g.probe))
 	handle("GET blobs/{ref}", g.withErrors(g.download))
 	handle("GET alignments/{group}/{name}", g.withErrors(g.readAlignment))
 	handle("PUT alignments/{group}/{name}", g.withErrors(g.writeAlignment))
-	handle("POST searches", withSession(g, large, g.claimSearches))
-	handle("POST searches/end", withSession(g, large, g.endSearches))
-	handle("POST tasks/{id}/files", withHeld(g, small, g.announce))
+	handle("POST searches", answered(g, g.callerOfSession, large, g.claimSearches))
+	handle("POST searches/end", answered(g, g.callerOfSession, large, g.endSearches))
+	handle("POST tasks/{id}/files", answered(g, g.callerOfHeld, small, g.announce))
 	handle("PUT tasks/{id}/files/{name}", g.withErrors(g.upload))
-	handle("POST tasks/{id}/publish", withTask(g, small, g.publish))
-	handle("POST tasks/{id}/checkpoint", withTask(g, small, g.checkpoint))
-	handle("POST tasks/{id}/msa", withTask(g, small, g.setMSA))
-	handle("POST tasks/{id}/finish", withTask(g, large, g.finish))
-	handle("POST tasks/{id}/searched", withTask(g, large, g.searched))
-	handle("POST tasks/{id}/release", withTask(g, large, g.release))
-	handle("POST tasks/{id}/yield", withTask(g, large, g.yield))
-	handle("POST tasks/{id}/others-wait", withHeld(g, small, g.othersWait))
-	handle("POST tasks/{id}/cached-result", withHeld(g, small, g.cachedResult))
-	handle("GET tasks/{id}/alignments", withHeld(g, 0, g.alignments))
-	handle("GET tasks/{id}/templates", withHeld(g, 0, g.templates))
-	handle("GET tasks/{id}/design", withHeld(g, 0, g.design))
-	handle("GET tasks/{id}/components", withHeld(g, 0, g.components))
-	handle("GET tasks/{id}/source", withHeld(g, 0, g.source))
+	handle("POST tasks/{id}/publish", answered(g, g.callerOfTask, small, g.publish))
+	handle("POST tasks/{id}/checkpoint", answered(g, g.callerOfTask, small, g.checkpoint))
+	handle("POST tasks/{id}/msa", answered(g, g.callerOfTask, small, g.setMSA))
+	handle("POST tasks/{id}/finish", answered(g, g.callerOfTask, large, g.finish))
+	handle("POST tasks/{id}/searched", answered(g, g.callerOfTask, large, g.searched))
+	handle("POST tasks/{id}/release", answered(g, g.callerOfTask, large, g.release))
+	handle("POST tasks/{id}/yield", answered(g, g.callerOfTask, large, g.yield))
+	handle("POST tasks/{id}/others-wait", answered(g, g.callerOfHeld, small, g.othersWait))
+	handle("POST tasks/{id}/cached-result", answered(g, g.callerOfHeld, small, g.cachedResult))
+	handle("GET tasks/{id}/alignments", answered(g, g.callerOfHeld, 0, g.alignments))
+	handle("GET tasks/{id}/templates", answered(g, g.callerOfHeld, 0, g.templates))
+	handle("GET tasks/{id}/design", answered(g, g.callerOfHeld, 0, g.design))
+	handle("GET tasks/{id}/components", answered(g, g.callerOfHeld, 0, g.components))
+	handle("GET tasks/{id}/source", answered(g, g.callerOfHeld, 0, g.source))
 	g.mux.HandleFunc(workerapi.Path, func(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, pleat.Errorf(pleat.CodeNotFound, "the worker protocol has no call %s %s", pleat.Clip(r.Method),
 			pleat.Clip(r.URL.Path)))
@@ -169,34 +169,6 @@ func (g *Gateway) routes() {
 
 // none is the body of a call or of an answer that has nothing to say.
 type none struct{}
-
-// withClass makes a handler for a call with a class token.
-func withClass[In, Out any](
-	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
-) http.HandlerFunc {
-	return answered(g, limit, g.callerOfClass, fn)
-}
-
-// withSession makes a handler for a call with a session's token.
-func withSession[In, Out any](
-	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
-) http.HandlerFunc {
-	return answered(g, limit, g.callerOfSession, fn)
-}
-
-// withTask makes a handler for a call with the token of the task in the path.
-func withTask[In, Out any](
-	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
-) http.HandlerFunc {
-	return answered(g, limit, g.callerOfTask, fn)
-}
-
-// withHeld is withTask for calls that are answered only while the attempt goes on.
-func withHeld[In, Out any](
-	g *Gateway, limit int64, fn func(ctx context.Context, c *caller, in *In) (Out, error),
-) http.HandlerFunc {
-	return answered(g, limit, g.callerOfHeld, fn)
-}
 
 // withErrors makes a handler of one that has not answered yet if it returns an error.
 func (g *Gateway) withErrors(fn func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
@@ -209,7 +181,7 @@ func (g *Gateway) withErrors(fn func(w http.ResponseWriter, r *http.Request) err
 
 // answered makes a handler that finds out who calls, reads a body of at most limit bytes, and sends what fn returns.
 func answered[In, Out any](
-	g *Gateway, limit int64, who func(r *http.Request) (*caller, error),
+	g *Gateway, who func(r *http.Request) (*caller, error), limit int64,
 	fn func(ctx context.Context, c *caller, in *In) (Out, error),
 ) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -438,6 +410,14 @@ func storable(text string) string {
 		text = strings.ToValidUTF8(text[:maxLine], "")
 	}
 	return strings.ReplaceAll(text, "\x00", "\ufffd")
+}
+
+// checkCount refuses a list that is too long.
+func checkCount(field string, n, most int) error {
+	if n > most {
+		return pleat.InvalidField(field, " has %d entries; at most %d are allowed", n, most)
+	}
+	return nil
 }
 
 // checkID refuses an id that is none.

@@ -94,9 +94,8 @@ func (g *Gateway) heartbeat(
 	ctx context.Context, c *caller, in *workerapi.Heartbeat,
 ) (workerapi.HeartbeatReply, error) {
 	var out workerapi.HeartbeatReply
-	if len(in.Tasks) > workerapi.MaxTasks {
-		return out, pleat.InvalidField("tasks", " has %d entries; at most %d are allowed", len(in.Tasks),
-			workerapi.MaxTasks)
+	if err := checkCount("tasks", len(in.Tasks), workerapi.MaxTasks); err != nil {
+		return out, err
 	}
 	var beats []pleat.Heartbeat
 	for i := range in.Tasks {
@@ -139,8 +138,8 @@ func (g *Gateway) reportInterval(run pleat.RunID) time.Duration {
 // progress checks what a worker reports. Stages and lines of the log are all that it may: states and files follow from
 // other calls.
 func (g *Gateway) progress(field string, r *workerapi.Report) ([]pleat.Progress, error) {
-	if len(r.Progress) > maxProgress {
-		return nil, pleat.InvalidField(field, " has %d entries; at most %d are allowed", len(r.Progress), maxProgress)
+	if err := checkCount(field, len(r.Progress), maxProgress); err != nil {
+		return nil, err
 	}
 	kinds := []pleat.ProgressKind{pleat.ProgressStage, pleat.ProgressLog}
 	for i := range r.Progress {

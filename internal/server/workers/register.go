@@ -85,22 +85,15 @@ func (g *Gateway) worker(ctx context.Context, c *caller, in *workerapi.Registrat
 	if in.Left > 0 {
 		w.Ends = g.store.DB.Now().Add(min(in.Left.Duration(), maxLife))
 	}
-	if err := checkID("worker", string(in.Worker)); err != nil {
-		return w, err
-	}
-	switch {
-	case len(in.Models) > maxModels:
-		return w, pleat.InvalidField("models", " has %d entries; at most %d are allowed", len(in.Models), maxModels)
-	case len(in.Devices) > maxDevices:
-		return w, pleat.InvalidField("devices", " has %d entries; at most %d are allowed", len(in.Devices), maxDevices)
-	}
-	if err := checkNotNegative("memory", in.Memory); err != nil {
-		return w, err
-	}
-	if err := checkName("host", in.Host, maxHost); err != nil {
-		return w, err
-	}
-	if err := checkName("cluster_job", in.ClusterJob, maxHost); err != nil {
+	err := cmp.Or(
+		checkID("worker", string(in.Worker)),
+		checkCount("models", len(in.Models), maxModels),
+		checkCount("devices", len(in.Devices), maxDevices),
+		checkNotNegative("memory", in.Memory),
+		checkName("host", in.Host, maxHost),
+		checkName("cluster_job", in.ClusterJob, maxHost),
+	)
+	if err != nil {
 		return w, err
 	}
 	return w, g.checkQueues(ctx, c.Class, "queues", in.Queues)

@@ -2,8 +2,6 @@ package workers
 
 import (
 	"context"
-	"fmt"
-	"regexp"
 	"strings"
 
 	"pleat"
@@ -12,9 +10,6 @@ import (
 	"pleat/internal/store/runs"
 	"pleat/internal/workerapi"
 )
-
-// proteinHash matches the hash of a protein.
-var proteinHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // claimSearches is POST searches: which searches for alignments the worker makes, so that no other makes the same.
 func (g *Gateway) claimSearches(
@@ -26,14 +21,14 @@ func (g *Gateway) claimSearches(
 	}
 	searches := make([]runs.Search, len(in.Searches))
 	for i, s := range in.Searches {
-		field := fmt.Sprintf("searches[%d]", i)
+		field := indexed("searches", i)
 		if err := checkSearchKey(field+".key", s.Key); err != nil {
 			return out, err
 		}
 		if s.Owner != "" && !pleat.IsUUID(string(s.Owner)) {
 			return out, pleat.InvalidField(field+".user", " is no id of a project")
 		}
-		if s.Protein != "" && !proteinHash.MatchString(s.Protein) {
+		if s.Protein != "" && !digestForm.MatchString(s.Protein) {
 			return out, pleat.InvalidField(field+".protein", " is no SHA-256 in hex")
 		}
 		searches[i] = runs.Search(s)
@@ -51,7 +46,7 @@ func (g *Gateway) endSearches(ctx context.Context, c *caller, in *workerapi.EndS
 		return none{}, err
 	}
 	for i, key := range in.Keys {
-		if err := checkSearchKey(fmt.Sprintf("keys[%d]", i), key); err != nil {
+		if err := checkSearchKey(indexed("keys", i), key); err != nil {
 			return none{}, err
 		}
 	}
@@ -66,10 +61,8 @@ func (g *Gateway) checkSearches(ctx context.Context, c *caller, n int) error {
 		return err
 	case k.Alignments == pleat.AlignmentsNever:
 		return pleat.Errorf(pleat.CodeForbidden, "workers of the class %s make no alignments", c.Class)
-	case n > workerapi.MaxSearches:
-		return pleat.InvalidField("searches", " has %d entries; at most %d are allowed", n, workerapi.MaxSearches)
 	}
-	return nil
+	return checkCount("searches", n, workerapi.MaxSearches)
 }
 
 // checkSearchKey checks the key of a cached alignment.

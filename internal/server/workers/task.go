@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -86,18 +87,18 @@ func checkFinish(in *workerapi.Finish) error {
 		return pleat.InvalidField("state", " is %q; it must be COMPLETED, FAILED or STOPPED",
 			pleat.Clip(string(in.State)))
 	}
-	for field, n := range map[string]int{"artifacts": len(in.Artifacts), "shared": len(in.Shared)} {
-		if n > workerapi.MaxFiles {
-			return pleat.InvalidField(field, " has %d entries; at most %d are allowed", n, workerapi.MaxFiles)
-		}
+	err := cmp.Or(
+		checkCount("artifacts", len(in.Artifacts), workerapi.MaxFiles),
+		checkCount("shared", len(in.Shared), workerapi.MaxFiles),
+	)
+	if err == nil && in.MSA != "" {
+		err = checkMSA("msa", in.MSA)
 	}
-	if in.MSA != "" && !slices.Contains(states, in.MSA) {
-		return pleat.InvalidField("msa", " is %q; it must be one of %s", pleat.Clip(string(in.MSA)), stateNames())
+	if err == nil && in.Source != "" {
+		err = checkID("source", string(in.Source))
 	}
-	if in.Source != "" {
-		if err := checkID("source", string(in.Source)); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	if in.BinderRMSD != nil && *in.BinderRMSD < 0 {
 		return pleat.InvalidField("binder_rmsd", " is %g; it must not be negative", *in.BinderRMSD)
@@ -108,14 +109,11 @@ func checkFinish(in *workerapi.Finish) error {
 		}
 		f.Message = storable(f.Message)
 	}
-	for _, n := range []struct{ field, name string }{
-		{"engine", in.Engine}, {"request_hash", in.RequestHash}, {"input_hash", in.InputHash},
-	} {
-		if err := checkName(n.field, n.name, maxHost); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(
+		checkName("engine", in.Engine, maxHost),
+		checkName("request_hash", in.RequestHash, maxHost),
+		checkName("input_hash", in.InputHash, maxHost),
+	)
 }
 
 // states are those of an alignment.
@@ -124,13 +122,17 @@ var states = []pleat.State{
 	pleat.StateStopped,
 }
 
-// stateNames lists them for a message.
-func stateNames() string {
+// checkMSA refuses what is no state of an alignment.
+func checkMSA(field string, state pleat.State) error {
+	if slices.Contains(states, state) {
+		return nil
+	}
 	var names []string
 	for _, s := range states {
 		names = append(names, string(s))
 	}
-	return strings.Join(names, ", ")
+	return pleat.InvalidField(field, " is %q; it must be one of %s", pleat.Clip(string(state)),
+		strings.Join(names, ", "))
 }
 
 var engineForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -181,11 +183,10 @@ func (g *Gateway) artifacts(ctx context.Context, c *caller, in *workerapi.Finish
 
 // shared returns the files of a source that a run shares. FinishRun checks that its owner may.
 func (g *Gateway) shared(ctx context.Context, in *workerapi.Finish) ([]pleat.Artifact, error) {
-	views, err := g.store.Runs.RunViews(ctx, []pleat.RunID{in.Source})
+	v, err := g.runView(ctx, in.Source)
 	if err != nil {
 		return nil, err
 	}
-	v := views[in.Source]
 	if v == nil {
 		return nil, runs.ErrSourceGone
 	}
@@ -200,34 +201,30 @@ func (g *Gateway) shared(ctx context.Context, in *workerapi.Finish) ([]pleat.Art
 	return out, nil
 }
 
+// runView returns a run of a job; nil: there is none.
+func (g *Gateway) runView(ctx context.Context, run pleat.RunID) (*runs.View, error) {
+	views, err := g.store.Runs.RunViews(ctx, []pleat.RunID{run})
+	return views[run], err
+}
+
 // fileOf returns the artifact that a file of an attempt is. Its fields are named with a prefix.
 func fileOf(c *caller, prefix string, f *workerapi.File) (pleat.Artifact, error) {
 	key, err := keyOf(c, prefix+"name", f.Name)
-	if err == nil {
-		err = checkName(prefix+"content_type", f.ContentType, maxHost)
-	}
-	if err == nil {
-		err = checkName(prefix+"kind", string(f.Kind), maxHost)
-	}
-	if err == nil && f.Sequence != "" && !pleat.IsUUID(string(f.Sequence)) {
+	err = cmp.Or(err,
+		checkName(prefix+"content_type", f.ContentType, maxHost),
+		checkName(prefix+"kind", string(f.Kind), maxHost))
+	switch {
+	case err != nil:
+	case f.Sequence != "" && !pleat.IsUUID(string(f.Sequence)):
 		err = pleat.InvalidField(prefix+"sequence", " must be a UUID")
-	}
-	if err == nil {
-		err = checkDigest(prefix+"sha256", f.SHA256)
+	case !digestForm.MatchString(f.SHA256):
+		err = pleat.InvalidField(prefix+"sha256", " must be 64 hexadecimal digits, in small letters")
 	}
 	return f.Artifact(key), err
 }
 
-// digestForm is how the SHA-256 of a file is stored.
+// digestForm is how a SHA-256 is stored.
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
-// checkDigest refuses what is no SHA-256.
-func checkDigest(field, sum string) error {
-	if !digestForm.MatchString(sum) {
-		return pleat.InvalidField(field, " must be 64 hexadecimal digits, in small letters")
-	}
-	return nil
-}
 
 // keyOf returns the key of a file of an attempt.
 func keyOf(c *caller, field, name string) (string, error) {
@@ -343,9 +340,8 @@ func (g *Gateway) othersWait(ctx context.Context, c *caller, in *workerapi.Slots
 
 // setMSA is POST tasks/{id}/msa: the state of the alignment.
 func (g *Gateway) setMSA(ctx context.Context, c *caller, in *workerapi.MSA) (none, error) {
-	if !slices.Contains(states, in.State) {
-		return none{}, pleat.InvalidField("state", " is %q; it must be one of %s", pleat.Clip(string(in.State)),
-			stateNames())
+	if err := checkMSA("state", in.State); err != nil {
+		return none{}, err
 	}
 	return none{}, g.writes(ctx, func() error { return g.store.Runs.SetMSA(ctx, c.lease(), in.State) })
 }
@@ -373,8 +369,7 @@ func (g *Gateway) publish(ctx context.Context, c *caller, in *workerapi.File) (n
 // published reports whether a file of the attempt is readable already: the call is repeated then, and must not give the
 // file a new id, which would end the links to it. pleat.ErrLost: the attempt has ended.
 func (g *Gateway) published(ctx context.Context, c *caller, a *pleat.Artifact) (bool, error) {
-	views, err := g.store.Runs.RunViews(ctx, []pleat.RunID{c.Task.Run})
-	v := views[c.Task.Run]
+	v, err := g.runView(ctx, c.Task.Run)
 	if err != nil || v == nil {
 		return false, err
 	}
@@ -427,11 +422,10 @@ func (g *Gateway) cachedResult(
 
 // foldOf returns what the files that a fold names depend on.
 func (g *Gateway) foldOf(ctx context.Context, c *caller) (*pleat.FoldInput, error) {
-	views, err := g.store.Runs.RunViews(ctx, []pleat.RunID{c.Task.Run})
+	v, err := g.runView(ctx, c.Task.Run)
 	if err != nil {
 		return nil, err
 	}
-	v := views[c.Task.Run]
 	if v == nil {
 		return nil, pleat.Errorf(pleat.CodeConflict, "the task is not one of a fold")
 	}
@@ -525,7 +519,7 @@ func (g *Gateway) source(ctx context.Context, c *caller, _ *none) (workerapi.Sou
 	if err != nil {
 		return workerapi.Source{}, err
 	}
-	out := workerapi.SourceOf(files)
+	out := workerapi.Source{SourceFiles: files}
 	keys := []string{out.Structure.Key, out.PAE.Key}
 	for i := range out.Compared {
 		keys = append(keys, out.Compared[i].Key)
