@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pleat/internal/facts"
+	"pleat/internal/words"
 )
 
 // Certainty says what an answer rests on.
@@ -188,7 +189,7 @@ func (p *part) add(format string, a ...any) {
 				names = append(names, r.String())
 				p.cited = append(p.cited, r.from, r.to)
 			}
-			a[k] = facts.OrNone(facts.Join(names, maxListed))
+			a[k] = facts.OrNone(words.Join(names, maxListed))
 		}
 	}
 	p.text += fmt.Sprintf(format, a...)

@@ -213,20 +213,16 @@ func (r *specReader) chain(n yamltree.Node, id, others string) (*chain, error) {
 	if len(names) == 0 {
 		return nil, n.Fault(" is %q; there is no chain before it", pleat.Clip(id))
 	}
-	return nil, n.Fault(" is %q; %s%s", pleat.Clip(id), others, shown(names, maxShownChains))
+	return nil, n.Fault(" is %q; %s%s", pleat.Clip(id), others, shown(names))
 }
 
-// shown lists names for a message, at most most of them.
-func shown(names []string, most int) string {
-	short := make([]string, 0, most)
-	for _, name := range names[:min(len(names), most)] {
-		short = append(short, pleat.Clip(name))
+// shown lists names for a message, at most maxShownChains of them.
+func shown(names []string) string {
+	short := make([]string, len(names))
+	for i, name := range names {
+		short[i] = pleat.Clip(name)
 	}
-	text := strings.Join(short, ", ")
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return text
+	return pleat.ListNames(short, maxShownChains)
 }
 
 // Stem returns the beginning of the ids of the designs: the spec's name without its ending, in letters, digits and

@@ -142,7 +142,7 @@ var formulas = map[structure.Kind]map[byte][6]int{
 func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
 	var weight [6]float64
 	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
-		weight[i], _ = structure.Mass(e)
+		weight[i] = structure.Mass(e)
 	}
 	for i := range len(seq) {
 		f, ok := formulas[kind][seq[i]]
@@ -248,8 +248,7 @@ func (x *Index) gaps(r Polymer) []Gap {
 func residueMass(kind structure.Kind, letter byte) float64 {
 	mass := 0.0
 	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
-		weight, _ := structure.Mass(e)
-		mass += weight * float64(formulas[kind][letter][i])
+		mass += structure.Mass(e) * float64(formulas[kind][letter][i])
 	}
 	return mass
 }

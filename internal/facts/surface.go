@@ -164,15 +164,8 @@ func (x *Index) buriedArea(ctx context.Context, a, b Polymer) (float64, error) {
 func (x *Index) gyration(lo, hi int) float64 {
 	var m float64
 	var c structure.Vec
-	weigh := func(p int) float64 {
-		if w, ok := structure.Mass(x.Atoms[p].Element); ok {
-			return w
-		}
-		w, _ := structure.Mass("C")
-		return w
-	}
 	for p := lo; p < hi; p++ {
-		w := weigh(p)
+		w := structure.Mass(x.Atoms[p].Element)
 		m += w
 		for k := range c {
 			c[k] += w * x.Points[p][k]
@@ -187,7 +180,7 @@ func (x *Index) gyration(lo, hi int) float64 {
 	sum := 0.0
 	for p := lo; p < hi; p++ {
 		d := structure.Distance(x.Points[p], c)
-		sum += weigh(p) * d * d
+		sum += structure.Mass(x.Atoms[p].Element) * d * d
 	}
 	return math.Sqrt(sum / m)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"pleat/internal/words"
 )
 
 // Summary returns the overview in sentences, and the residues that it names.
@@ -136,14 +138,14 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 			for _, g := range c.Secondary.Segments {
 				list = append(list, fmt.Sprintf("%s %d–%d", g.Kind(), g.From.Number, g.To.Number))
 			}
-			say("Secondary structure of chain %s: %s.", c.ID, OrNone(Join(list, n)))
+			say("Secondary structure of chain %s: %s.", c.ID, OrNone(words.Join(list, n)))
 		}
 		if c.Confidence != nil {
 			var list []string
 			for _, s := range c.Confidence.Doubtful {
 				list = append(list, fmt.Sprintf("%d–%d (mean %.0f)", s.From.Number, s.To.Number, s.Mean))
 			}
-			say("pLDDT below 70 in chain %s: %s.", c.ID, OrNone(Join(list, n)))
+			say("pLDDT below 70 in chain %s: %s.", c.ID, OrNone(words.Join(list, n)))
 		}
 		for _, g := range Head(c.Gaps, n) {
 			say("Gap between %s and %s, %d missing by the numbers.", g.After, g.Before, g.Missing)
@@ -154,7 +156,7 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 		for _, v := range l.Neighbours {
 			list = append(list, fmt.Sprintf("%s %s", v.Residue, Angstrom(v.Distance)))
 		}
-		say("Around %s: %s.", l.Ref, OrNone(Join(list, 30)))
+		say("Around %s: %s.", l.Ref, OrNone(words.Join(list, 30)))
 	}
 	for _, in := range Head(f.Interfaces, n) {
 		say("Interface %s–%s: chain %s %s; chain %s %s.", in.A, in.B, in.A, ShortRefs(in.ResiduesA, 60), in.B,

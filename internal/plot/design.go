@@ -3,6 +3,8 @@ package plot
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -45,7 +47,7 @@ func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Fi
 		f.desc += fmt.Sprintf(" %d are encircled: %s.", ring, encircled)
 	}
 	f.desc += sentence(l.Subtitle)
-	points = append([]Point(nil), points...)
+	points = slices.Clone(points)
 	f.paint = func(p *pen) {
 		a := panel{p, area, x.Min, x.Max, y.Min, y.Max}
 		p.header(l, left)
@@ -109,7 +111,7 @@ func Bars(l Labels, bars []Bar, total int) (*Figure, error) {
 	}
 	f := &Figure{width: figureWidth, height: area.Max.Y + headerHeight(l), title: l.Title, desc: fmt.Sprintf(
 		"%d bars of at most %d.%s", len(bars), total, sentence(l.Subtitle))}
-	bars = append([]Bar(nil), bars...)
+	bars = slices.Clone(bars)
 	ticks := niceTicks(0, float64(total), min(total, 6))
 	f.paint = func(p *pen) {
 		a := panel{p, area, 0, float64(total), 0, 1}
@@ -122,7 +124,7 @@ func Bars(l Labels, bars []Bar, total int) (*Figure, error) {
 			}, tint(series, 0.75))
 			name := shorten(b.Name, sizeNote, regular, left-10)
 			a.drawText(left-6-textWidth(name, sizeNote, regular), y+4, name, style{sizeNote, regular, ink}, start)
-			a.drawText(a.x(float64(b.Value))+5, y+4, fmt.Sprintf("%d", b.Value), style{sizeNote, regular, soft}, start)
+			a.drawText(a.x(float64(b.Value))+5, y+4, strconv.Itoa(b.Value), style{sizeNote, regular, soft}, start)
 		}
 		a.frame(area)
 		a.xAxis("Designs", ticks)

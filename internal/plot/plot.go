@@ -8,6 +8,7 @@ package plot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"html"
@@ -16,6 +17,8 @@ import (
 	"image/png"
 	"strings"
 	"unicode"
+
+	"pleat/internal/words"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -55,15 +58,6 @@ type Profile struct {
 	Name   string
 	Values []float64
 }
-
-// Unit is the unit of a length axis.
-type Unit string
-
-// The units of length that RMSD, RMSF and Rg accept.
-const (
-	Nanometre Unit = "nm"
-	Angstrom  Unit = "Å"
-)
 
 // Figure is a finished plot, ready to be written. It has a copy of its data, may be written any number of times,
 // and is safe for concurrent use.
@@ -155,10 +149,7 @@ func clean(s string) string {
 
 // withDefault returns clean labels with the given title where there is none.
 func (l Labels) withDefault(title string) Labels {
-	l.Title, l.Subtitle = clean(l.Title), clean(l.Subtitle)
-	if l.Title == "" {
-		l.Title = title
-	}
+	l.Title, l.Subtitle = cmp.Or(clean(l.Title), title), clean(l.Subtitle)
 	return l
 }
 
@@ -212,24 +203,14 @@ func checkProfiles(what string, profiles []Profile, lo, hi float64, want string)
 
 // describe lists the chains in words for the description.
 func describe(chains []Chain) string {
-	var b strings.Builder
+	var names []string
 	for i, c := range chains {
-		switch {
-		case i > 0 && i == len(chains)-1:
-			b.WriteString(" and ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		name := c.Name
-		if name == "" {
-			name = fmt.Sprint(i + 1)
-		}
-		fmt.Fprintf(&b, "%s (%d)", name, c.Length)
+		names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(c.Name, fmt.Sprint(i+1)), c.Length))
 	}
 	if len(chains) == 1 {
-		return "chain " + b.String()
+		return "chain " + names[0]
 	}
-	return fmt.Sprintf("%d chains: %s", len(chains), b.String())
+	return fmt.Sprintf("%d chains: %s", len(chains), words.Join(names, len(names)))
 }
 
 // mean returns the arithmetic mean.

@@ -65,8 +65,8 @@ type svgDoc struct {
 	Desc  string `xml:"desc"`
 }
 
-// words are all texts of a document, in their order.
-func words(t testing.TB, svg string) []string {
+// textsOf are all texts of a document, in their order.
+func textsOf(t testing.TB, svg string) []string {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(svg))
 	var out []string
@@ -243,15 +243,15 @@ func TestWords(t *testing.T) {
 		})),
 			[]string{"Alignment coverage", "Residue", "Sequences", "Sequence identity to query", "paired", "unpaired",
 				"Receptor", "1.0"}},
-		{"RMSD", must(t)(RMSD(Labels{}, []float64{0, 1}, []float64{0, 2}, Angstrom)),
-			[]string{"Time (ns)", "RMSD (Å)", "mean 1 Å"}},
-		{"Rg", must(t)(Rg(Labels{}, []float64{0, 1}, []float64{1.25, 1.75}, Nanometre)),
+		{"RMSD", must(t)(RMSD(Labels{}, []float64{0, 1}, []float64{0, 2})),
+			[]string{"Time (ns)", "RMSD (nm)", "mean 1 nm"}},
+		{"Rg", must(t)(Rg(Labels{}, []float64{0, 1}, []float64{1.25, 1.75})),
 			[]string{"Time (ns)", "Rg (nm)", "mean 1.5 nm"}},
-		{"RMSF", must(t)(RMSF(Labels{}, two, Nanometre)), []string{"Residue", "RMSF (nm)", "Peptide"}},
+		{"RMSF", must(t)(RMSF(Labels{}, two)), []string{"Residue", "RMSF (nm)", "Peptide"}},
 		{"energy", must(t)(FreeEnergy(Labels{}, grid, Axis{"Rg (nm)", 1, 2, 2}, []float64{0, 1, 2, math.Inf(1)})),
 			[]string{"Free-energy landscape", "RMSD (nm)", "Rg (nm)", "Free energy (kJ/mol)", "not visited"}},
 	} {
-		got := words(t, mustSVG(t, c.f))
+		got := textsOf(t, mustSVG(t, c.f))
 		for _, w := range c.want {
 			if !slices.Contains(got, w) {
 				t.Errorf("%s: no text %q in %q", c.name, w, got)
@@ -486,18 +486,16 @@ func TestRefusals(t *testing.T) {
 		}})), `plot: coverage: block 1 ("x") stands for residues 0 to 0; the chains have 1 to 2`},
 		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{nan, "AA"}}}})),
 			`plot: coverage: block 1 ("x"), row 1 has identity NaN; it must be a number from 0 to 1`},
-		{second(RMSD(Labels{}, nil, nil, Nanometre)), `plot: RMSD has no frames; at least one is required`},
-		{second(RMSD(Labels{}, []float64{1}, nil, Nanometre)),
+		{second(RMSD(Labels{}, nil, nil)), `plot: RMSD has no frames; at least one is required`},
+		{second(RMSD(Labels{}, []float64{1}, nil)),
 			`plot: RMSD has 1 times and 0 values; the numbers must be equal`},
-		{second(RMSD(Labels{}, []float64{1, 0}, []float64{1, 1}, Nanometre)),
+		{second(RMSD(Labels{}, []float64{1, 0}, []float64{1, 1})),
 			`plot: RMSD: the time of frame 2 is 0; times must not fall and be at most 1e9 ns`},
-		{second(RMSD(Labels{}, []float64{nan}, []float64{1}, Nanometre)),
+		{second(RMSD(Labels{}, []float64{nan}, []float64{1})),
 			`plot: RMSD: the time of frame 1 is NaN; times must not fall and be at most 1e9 ns`},
-		{second(RMSD(Labels{}, []float64{1}, []float64{nan}, Nanometre)),
+		{second(RMSD(Labels{}, []float64{1}, []float64{nan})),
 			`plot: RMSD: frame 1 is NaN; it must be a number from 0 to 1e9`},
-		{second(Rg(Labels{}, []float64{1}, []float64{1}, "inch")),
-			`plot: Rg: unit "inch" is unknown; it must be "nm" or "Å"`},
-		{second(RMSF(Labels{}, []Profile{{"A", []float64{inf}}}, Nanometre)),
+		{second(RMSF(Labels{}, []Profile{{"A", []float64{inf}}})),
 			`plot: RMSF: chain 1 ("A"), residue 1 is +Inf; it must be a number from 0 to 1e9`},
 		{second(FreeEnergy(Labels{}, ok, Axis{"y", 0, 1, 0}, nil)),
 			`plot: free energy: axis y has 0 bins; 1 to 4096 are allowed`},
@@ -535,9 +533,9 @@ func TestAnyInput(t *testing.T) {
 		lo := rapid.Float64Range(-MaxValue, MaxValue).Draw(t, "lo")
 		hi := rapid.Float64Range(-MaxValue, MaxValue).Filter(func(v float64) bool { return v-lo > 2 }).Draw(t, "hi")
 		draw := rapid.SampledFrom([]func() (*Figure, error){
-			func() (*Figure, error) { return RMSF(l, profiles, Nanometre) },
-			func() (*Figure, error) { return RMSD(l, times, values, Nanometre) },
-			func() (*Figure, error) { return Rg(l, times, values, Angstrom) },
+			func() (*Figure, error) { return RMSF(l, profiles) },
+			func() (*Figure, error) { return RMSD(l, times, values) },
+			func() (*Figure, error) { return Rg(l, times, values) },
 			func() (*Figure, error) { return PAE(l, []Chain{{"A", 2}}, func(i, j int) float64 { return values[0] }) },
 			func() (*Figure, error) {
 				return FreeEnergy(l, Axis{"x", lo, hi, len(values)}, Axis{"y", 0, 1, 1}, values)

@@ -59,7 +59,7 @@ func setBFactors(r *structure.Residue, tokens []float32, mean float64) {
 	for k := range r.Atoms {
 		a := &r.Atoms[k]
 		a.B = mean
-		if byAtom && heavy(a) {
+		if byAtom && a.Heavy() {
 			a.B = float64(tokens[next])
 			next++
 		}

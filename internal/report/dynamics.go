@@ -87,9 +87,9 @@ func (d *Dynamics) figures() error {
 	}
 	var all []figure
 	for i, plotFigure := range []func() (*plot.Figure, error){
-		func() (*plot.Figure, error) { return plot.RMSD(l, a.TimesNs, a.RMSDNm, plot.Nanometre) },
-		func() (*plot.Figure, error) { return plot.RMSF(l, d.Trajectory.Profiles, plot.Nanometre) },
-		func() (*plot.Figure, error) { return plot.Rg(l, a.TimesNs, a.RgNm, plot.Nanometre) },
+		func() (*plot.Figure, error) { return plot.RMSD(l, a.TimesNs, a.RMSDNm) },
+		func() (*plot.Figure, error) { return plot.RMSF(l, d.Trajectory.Profiles) },
+		func() (*plot.Figure, error) { return plot.Rg(l, a.TimesNs, a.RgNm) },
 		func() (*plot.Figure, error) { return energy(a.ByRMSDAndRg) },
 		func() (*plot.Figure, error) { return energy(a.ByPC) },
 	} {

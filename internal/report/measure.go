@@ -68,11 +68,7 @@ func measured(topology *structure.Structure, in *pleat.MDInput) (*calvados.Subje
 					s.Sites, s.Reference, ok = append(s.Sites, len(all)), append(s.Reference, a.Pos), false
 				}
 				all = append(all, a.Pos)
-				mass, known := structure.Mass(a.Element)
-				if !known {
-					mass = 12.011
-				}
-				s.Masses = append(s.Masses, mass)
+				s.Masses = append(s.Masses, structure.Mass(a.Element))
 			}
 		}
 		if n := len(s.Sites) - before; n > 0 {
