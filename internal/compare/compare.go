@@ -195,8 +195,8 @@ func (p *pair) compare(ctx context.Context) error {
 		}
 		return nil
 	}
-	p.out.SequenceIdentity = ptr(float64(same) / float64(len(p.pointsA)))
-	p.out.RMSD = ptr(structure.RMSD(p.pointsB, p.pointsA))
+	p.out.SequenceIdentity = new(float64(same) / float64(len(p.pointsA)))
+	p.out.RMSD = new(structure.RMSD(p.pointsB, p.pointsA))
 	for _, n := range []struct {
 		to     **float64
 		length int
@@ -226,7 +226,7 @@ func (p *pair) changeOfPLDDT() {
 			sum += *d
 		}
 	}
-	p.out.PLDDTChange = ptr(sum / float64(len(p.pointsA)))
+	p.out.PLDDTChange = new(sum / float64(len(p.pointsA)))
 }
 
 // plddtChanges returns the change of pLDDT of the aligned residues of two chains. Both structures must have pLDDT.
@@ -234,7 +234,7 @@ func (p *pair) plddtChanges(m *match) []*float64 {
 	a, b := p.a.plddt[p.a.chains[m.a].at], p.b.plddt[p.b.chains[m.b].at]
 	out := make([]*float64, len(m.pairs))
 	for i, r := range m.pairs {
-		out[i] = ptr(b[r[1]] - a[r[0]])
+		out[i] = new(b[r[1]] - a[r[0]])
 	}
 	return out
 }
@@ -249,6 +249,3 @@ func (p *pair) crowded() string {
 	}
 	return ""
 }
-
-// ptr returns a pointer to v.
-func ptr(v float64) *float64 { return &v }

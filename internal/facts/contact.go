@@ -193,7 +193,7 @@ func (in *Interface) finish(ctx context.Context, x *Index, touched map[int]bool)
 	}
 	in.HBonds = nearest(in.HBonds)
 	buried, err := x.buriedArea(ctx, ra, rb)
-	in.Buried = round(buried, 1)
+	in.Buried = Round(buried, 1)
 	return err
 }
 
@@ -350,8 +350,8 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	for i := range f.Interfaces { // not of every two chains: a file can have millions of such pairs
 		in := &f.Interfaces[i]
 		s := c.Interface(in.polymerA, in.polymerB)
-		in.Scores = &Scores{round(s.IPTM, 4), round(s.IPSAE, 4), round(s.PDockQ, 4), round(s.PDockQ2, 4),
-			round(s.MinPAE, 2), ok}
+		in.Scores = &Scores{Round(s.IPTM, 4), Round(s.IPSAE, 4), Round(s.PDockQ, 4), Round(s.PDockQ2, 4),
+			Round(s.MinPAE, 2), ok}
 	}
 }
 

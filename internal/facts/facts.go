@@ -192,8 +192,8 @@ func titleOfPrediction(title string) bool {
 	return false
 }
 
-// round rounds to n decimals, so that the digest stays short.
-func round(x float64, n int) float64 {
+// Round rounds to n decimals, so that the digest stays short.
+func Round(x float64, n int) float64 {
 	p := math.Pow10(n)
 	return math.Round(x*p) / p
 }

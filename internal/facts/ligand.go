@@ -57,7 +57,7 @@ func (f *Facts) ligands(ctx context.Context) error {
 				continue
 			}
 			p := x.Pair(around[j][0], around[j][1])
-			l.Neighbours = append(l.Neighbours, Neighbour{x.Sites[j].Ref, p.AtomA, p.AtomB, round(p.Distance, 2)})
+			l.Neighbours = append(l.Neighbours, Neighbour{x.Sites[j].Ref, p.AtomA, p.AtomB, Round(p.Distance, 2)})
 			bonds, _, _ := x.polar(j, i)
 			if l.Polar = append(l.Polar, bonds...); len(l.Polar) > manyPairs {
 				l.Polar = nearest(l.Polar)

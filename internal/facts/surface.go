@@ -210,8 +210,8 @@ func (f *Facts) shape(ctx context.Context) error {
 		lo, hi := x.Sites[r.Lo].Lo, x.Sites[r.Hi-1].Hi
 		whole.Atoms, whole.Points = append(whole.Atoms, x.Atoms[lo:hi]...), append(whole.Points, x.Points[lo:hi]...)
 	}
-	f.Shape.Area = round(f.Shape.Area, 0)
-	f.Shape.Gyration = round(whole.gyration(0, len(whole.Points)), 2)
+	f.Shape.Area = Round(f.Shape.Area, 0)
+	f.Shape.Gyration = Round(whole.gyration(0, len(whole.Points)), 2)
 	if len(centres) > 10_000 {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (f *Facts) shape(ctx context.Context) error {
 			}
 		}
 	}
-	f.Shape.Longest = round(math.Sqrt(f.Shape.Longest), 2)
+	f.Shape.Longest = Round(math.Sqrt(f.Shape.Longest), 2)
 	return nil
 }
 
@@ -270,7 +270,7 @@ func (f *Facts) patches(ctx context.Context) error {
 		for _, j := range group {
 			p.Area += x.Sites[j].Area
 		}
-		p.Area = round(p.Area, 0)
+		p.Area = Round(p.Area, 0)
 		f.Patches = append(f.Patches, p)
 	}
 	slices.SortStableFunc(f.Patches, func(a, b Patch) int { return cmp.Compare(b.Area, a.Area) })

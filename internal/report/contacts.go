@@ -55,7 +55,7 @@ func Contacts(ctx context.Context, s *structure.Structure, o ContactOptions) (ap
 		out.Data = append(out.Data, api.ResidueContact{
 			A:        position(s, c.A),
 			B:        position(s, c.B),
-			Distance: *rounded(&c.Distance, 2),
+			Distance: facts.Round(c.Distance, 2),
 		})
 	}
 	if o.PAE == nil || len(all) == 0 {
@@ -132,7 +132,7 @@ func contactErrors(s *structure.Structure, all []facts.Contact, in io.Reader, ro
 	for k, c := range all {
 		if n := place(c.A).n * place(c.B).n; n > 0 {
 			ab, ba := totals[k][0]/float64(n), totals[k][1]/float64(n)
-			rows[k].PAEAB, rows[k].PAEBA = rounded(&ab, 2), rounded(&ba, 2)
+			rows[k].PAEAB, rows[k].PAEBA = new(facts.Round(ab, 2)), new(facts.Round(ba, 2))
 		}
 	}
 	return nil

@@ -65,15 +65,7 @@ func (d *Dynamics) Write(ctx context.Context) ([]pleat.File, []flow.RowFile, err
 var dynamicsFigures = []string{"rmsd", "rmsf", "radius_of_gyration", "free_energy", "free_energy_pca"}
 
 // DynamicsFigures lists the files that Write makes of the figures.
-func DynamicsFigures() []string {
-	var out []string
-	for _, name := range dynamicsFigures {
-		for _, format := range figureFormats {
-			out = append(out, name+format.extension)
-		}
-	}
-	return out
-}
+func DynamicsFigures() []string { return figureFiles(dynamicsFigures...) }
 
 // figures writes the figures of the trajectory: RMSD and radius of gyration over time, RMSF by residue, and two
 // free-energy landscapes.

@@ -115,13 +115,7 @@ func ProteinPAE(s *structure.Structure, m structure.Matrix) (structure.Matrix, e
 	case len(protein):
 		return m, nil
 	case tokens:
-		out := structure.Matrix{N: len(protein), V: make([]float32, 0, len(protein)*len(protein))}
-		for _, i := range protein {
-			for _, j := range protein {
-				out.V = append(out.V, m.V[i*m.N+j])
-			}
-		}
-		return out, nil
+		return m.Select(protein), nil
 	}
 	andTokens := ""
 	if tokens != len(protein) {
