@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -142,20 +141,15 @@ func (r *specReader) entity(item yamltree.Node) (any, error) {
 	return map[string]any{key: out}, nil
 }
 
-// chainName matches the name of a chain that a spec gives.
-var chainName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9]{1,%d}$`, pleat.MaxChainName))
-
 // ids reads the names of an entity's copies. As JSON they are a text if the spec has one, else a list.
 func (r *specReader) ids(n yamltree.Node) (ids []string, out any, err error) {
-	list := []yamltree.Node{n}
-	if n.IsList() {
-		if list, err = n.List(pleat.MaxChains); err != nil {
-			return nil, nil, err
-		}
+	list, err := n.ListOrOne(pleat.MaxChains)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, one := range list {
 		id, err := one.Text()
-		if err != nil || !chainName.MatchString(id) {
+		if err != nil || !pleat.IsChainName(id) {
 			return nil, nil, one.Wrong(fmt.Sprintf("the name of a chain, 1 to %d letters and digits",
 				pleat.MaxChainName))
 		}
