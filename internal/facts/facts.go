@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"pleat"
@@ -183,13 +184,8 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 // titleOfPrediction reports whether a title is one that databases of predictions write.
 func titleOfPrediction(title string) bool {
 	t := strings.ToUpper(title)
-	for _, word := range [...]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR",
-		"COMPUTED STRUCTURE MODEL"} {
-		if strings.Contains(t, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR",
+		"COMPUTED STRUCTURE MODEL"}, func(word string) bool { return strings.Contains(t, word) })
 }
 
 // Round rounds to n decimals, so that the digest stays short.

@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -236,13 +237,7 @@ func (x *Index) pocket(ctx context.Context, l *lattice, cells []int, volume floa
 	for k := range p.Centre {
 		p.Centre[k] = Round(p.Centre[k], 1)
 	}
-	list := func(set map[int]bool) (out []int) {
-		for o := range set {
-			out = append(out, o)
-		}
-		slices.Sort(out)
-		return out
-	}
+	list := func(set map[int]bool) []int { return slices.Sorted(maps.Keys(set)) }
 	p.Count = len(touched)
 	p.Residues, p.Ligands = x.Refs(Head(list(touched), MaxNear)), x.Refs(list(filled))
 	return p, nil

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -47,11 +48,7 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 	if f.Predicted {
 		kind = "predicted structure"
 	}
-	name := f.Title
-	if name == "" {
-		name = f.Source
-	}
-	if name != "" {
+	if name := cmp.Or(f.Title, f.Source); name != "" {
 		kind += " “" + Clip(name, 120) + "”"
 	}
 	say("The %s has %s with %d residues, %s and %s.", kind, Quantity(len(f.Chains), "chain", "chains"), f.Residues,

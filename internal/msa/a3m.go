@@ -2,6 +2,7 @@ package msa
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -103,7 +104,7 @@ type builder struct {
 
 // line adds one line of the file. The error continues a sentence that begins with «line N».
 func (b *builder) line(line []byte) error {
-	line = trimEnd(line)
+	line = bytes.TrimRight(line, "\r \t")
 	switch {
 	case len(line) == 0 || line[0] == '#':
 		return nil
@@ -130,14 +131,6 @@ func (b *builder) line(line []byte) error {
 		}
 	}
 	return nil
-}
-
-// trimEnd returns a line without spaces, tabs and carriage returns at its end.
-func trimEnd(line []byte) []byte {
-	for len(line) > 0 && (line[len(line)-1] == '\r' || line[len(line)-1] == ' ' || line[len(line)-1] == '\t') {
-		line = line[:len(line)-1]
-	}
-	return line
 }
 
 // cleanName returns a name as one printable line.
