@@ -19,7 +19,7 @@ import (
 const (
 	MaxChains   = 64    // polymers of one structure
 	MaxResidues = 5000  // of the polymers of one structure
-	MaxTotal    = 20000 // of the polymers of all structures
+	maxTotal    = 20000 // of the polymers of all structures
 )
 
 // Input is one structure to compare.
@@ -112,9 +112,9 @@ func subjects(ctx context.Context, in []Input) ([]subject, error) {
 		case s.residues > MaxResidues:
 			return nil, pleat.InvalidField(field, " (%s) has %d residues; at most %d of one structure can be compared",
 				pleat.Clip(s.Name), s.residues, MaxResidues)
-		case total > MaxTotal:
+		case total > maxTotal:
 			return nil, pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures",
-				MaxTotal)
+				maxTotal)
 		}
 		if s.Predicted {
 			s.plddt = plddtOf(s.Structure)

@@ -128,7 +128,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 		}
 		in.add(x, l, bonds)
 		if bridged {
-			in.Bridges = Head(append(in.Bridges, bridge), MaxNear)
+			in.Bridges = Head(append(in.Bridges, bridge), maxNear)
 		}
 		sides[key][a], sides[key][b] = true, true
 	}
@@ -185,7 +185,7 @@ func (in *Interface) finish(ctx context.Context, x *Index, touched map[int]bool)
 		for i := side.r.Lo; i < side.r.Hi; i++ {
 			if touched[i] {
 				*side.n++
-				if len(*side.refs) < MaxNear {
+				if len(*side.refs) < maxNear {
 					*side.refs = append(*side.refs, x.Sites[i].Ref)
 				}
 			}
@@ -198,12 +198,12 @@ func (in *Interface) finish(ctx context.Context, x *Index, touched map[int]bool)
 }
 
 // manyPairs is the length at which a list of pairs is cut to the nearest ones while it grows.
-const manyPairs = 2 * MaxNear
+const manyPairs = 2 * maxNear
 
-// nearest returns the MaxNear closest pairs, the closest first, and of equal ones the first of the list.
+// nearest returns the maxNear closest pairs, the closest first, and of equal ones the first of the list.
 func nearest(list []AtomPair) []AtomPair {
 	slices.SortStableFunc(list, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
-	return slices.Clone(Head(list, MaxNear))
+	return slices.Clone(Head(list, maxNear))
 }
 
 // pairsOf returns the number of pairs of atoms of two sites.

@@ -21,7 +21,7 @@ import (
 // Bounds of a digest. They limit lists only; the counts next to them are complete.
 const (
 	maxList     = 200     // entries of one list
-	MaxNear     = 80      // residues around one ligand, or on one side of an interface
+	maxNear     = 80      // residues around one ligand, or on one side of an interface
 	maxGeometry = 400_000 // heavy atoms beyond which contacts, surface and pockets are left out
 
 	maxSiteAtoms = 2000 // heavy atoms of one residue or ligand

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -87,10 +88,7 @@ func PairRefs(list []AtomPair) (out []ResidueRef) {
 
 // OrNone returns s, or the word none where s is empty.
 func OrNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
+	return cmp.Or(s, "none")
 }
 
 // KindName returns the word for a kind of polymer: protein, RNA, DNA.

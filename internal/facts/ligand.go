@@ -15,7 +15,7 @@ type Ligand struct {
 	Kind  structure.Kind `json:"kind"`
 	Name  string         `json:"name,omitempty"`
 	Atoms int            `json:"heavy_atoms"`
-	// Neighbours are at most MaxNear; Count is complete.
+	// Neighbours are at most maxNear; Count is complete.
 	Neighbours []Neighbour `json:"neighbours,omitempty"` // polymer residues within 4.5 Å, nearest first
 	Count      int         `json:"neighbour_count"`
 	Polar      []AtomPair  `json:"hydrogen_bond_candidates,omitempty"`
@@ -65,7 +65,7 @@ func (f *Facts) ligands(ctx context.Context) error {
 		}
 		l.Count = len(l.Neighbours)
 		slices.SortStableFunc(l.Neighbours, func(a, b Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
-		l.Neighbours, l.Polar = Head(l.Neighbours, MaxNear), nearest(l.Polar)
+		l.Neighbours, l.Polar = Head(l.Neighbours, maxNear), nearest(l.Polar)
 		f.Ligands = append(f.Ligands, l)
 	}
 	return nil

@@ -239,6 +239,6 @@ func (x *Index) pocket(ctx context.Context, l *lattice, cells []int, volume floa
 	}
 	list := func(set map[int]bool) []int { return slices.Sorted(maps.Keys(set)) }
 	p.Count = len(touched)
-	p.Residues, p.Ligands = x.Refs(Head(list(touched), MaxNear)), x.Refs(list(filled))
+	p.Residues, p.Ligands = x.Refs(Head(list(touched), maxNear)), x.Refs(list(filled))
 	return p, nil
 }

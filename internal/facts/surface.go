@@ -266,7 +266,7 @@ func (f *Facts) patches(ctx context.Context) error {
 			continue
 		}
 		slices.Sort(group)
-		p := Patch{Residues: x.Refs(Head(group, MaxNear))}
+		p := Patch{Residues: x.Refs(Head(group, maxNear))}
 		for _, j := range group {
 			p.Area += x.Sites[j].Area
 		}

@@ -12,7 +12,7 @@ import (
 // Limits of one alignment. Read returns an error beyond them.
 const (
 	MaxBytes = 256 << 20
-	MaxRows  = 500_000
+	maxRows  = 500_000
 	maxName  = 1 << 10 // bytes of a row's name; the rest is cut off
 	maxLine  = 1 << 20 // bytes of a line, and of a row
 )
@@ -154,8 +154,8 @@ func (b *builder) end() error {
 	text, n := b.text.String(), b.n+1
 	b.text.Reset()
 	b.open = false
-	if n > MaxRows {
-		return fmt.Errorf("it has more than %d rows", MaxRows)
+	if n > maxRows {
+		return fmt.Errorf("it has more than %d rows", maxRows)
 	}
 	if n == 1 {
 		if at := strings.IndexFunc(text, func(r rune) bool { return r < 'A' || r > 'Z' }); at >= 0 {

@@ -77,8 +77,8 @@ func gather(files [][]byte, sequences []string) ([]*Alignment, error) {
 		files[k] = nil
 	}
 	for i, a := range out {
-		if len(a.Rows) > MaxRows {
-			return nil, fmt.Errorf("the alignment of the sequence %d has more than %d rows", firstID+i, MaxRows)
+		if len(a.Rows) > maxRows {
+			return nil, fmt.Errorf("the alignment of the sequence %d has more than %d rows", firstID+i, maxRows)
 		}
 	}
 	return out, nil

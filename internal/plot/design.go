@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// MaxPoints is the largest number of points of a Scatter.
-const MaxPoints = 20_000
+// maxPoints is the largest number of points of a Scatter.
+const maxPoints = 20_000
 
 // Point is a point of a Scatter.
 type Point struct {
@@ -23,12 +23,12 @@ type Point struct {
 // filled and the encircled points are; encircled is empty if none are. Bins of the axes are ignored. It returns an
 // error for no points and for values that are no finite numbers.
 func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Figure, error) {
-	if len(points) == 0 || len(points) > MaxPoints {
-		return nil, fmt.Errorf("plot: Scatter has %d points; 1 to %d are allowed", len(points), MaxPoints)
+	if len(points) == 0 || len(points) > maxPoints {
+		return nil, fmt.Errorf("plot: Scatter has %d points; 1 to %d are allowed", len(points), maxPoints)
 	}
 	fill, ring := 0, 0
 	for i, p := range points {
-		if !(math.Abs(p.X) <= MaxValue && math.Abs(p.Y) <= MaxValue) {
+		if !(math.Abs(p.X) <= maxValue && math.Abs(p.Y) <= maxValue) {
 			return nil, fmt.Errorf("plot: Scatter: point %d is %v, %v; it must have two numbers", i+1, p.X, p.Y)
 		}
 		if p.Filled {

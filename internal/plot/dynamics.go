@@ -47,10 +47,10 @@ func checkSeries(what string, times, values []float64) error {
 		return fmt.Errorf("plot: %s has %d frames; at most %d are allowed", what, len(times), MaxFrames)
 	}
 	for i, v := range values {
-		if !(v >= 0 && v <= MaxValue) {
+		if !(v >= 0 && v <= maxValue) {
 			return fmt.Errorf("plot: %s: frame %d is %v; it must be a number from 0 to 1e9", what, i+1, v)
 		}
-		if t := times[i]; !(math.Abs(t) <= MaxValue) || i > 0 && t < times[i-1] {
+		if t := times[i]; !(math.Abs(t) <= maxValue) || i > 0 && t < times[i-1] {
 			return fmt.Errorf("plot: %s: the time of frame %d is %v; times must not fall and be at most 1e9 ns",
 				what, i+1, t)
 		}
@@ -146,11 +146,11 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 		*Axis
 	}{{"x", &x}, {"y", &y}} {
 		a.Label = clean(a.Label)
-		if a.Bins < 1 || a.Bins > MaxBins {
+		if a.Bins < 1 || a.Bins > maxBins {
 			return nil, fmt.Errorf("plot: free energy: axis %s has %d bins; 1 to %d are allowed", a.name, a.Bins,
-				MaxBins)
+				maxBins)
 		}
-		if least := max(1e-9, 1e-9*max(math.Abs(a.Min), math.Abs(a.Max))); !(a.Min >= -MaxValue && a.Max <= MaxValue &&
+		if least := max(1e-9, 1e-9*max(math.Abs(a.Min), math.Abs(a.Max))); !(a.Min >= -maxValue && a.Max <= maxValue &&
 			a.Max-a.Min >= least) {
 			return nil, fmt.Errorf("plot: free energy: axis %s runs from %v to %v; both ends must be at most 1e9, "+
 				"the first the lower", a.name, a.Min, a.Max)
@@ -165,7 +165,7 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 	}
 	lo, hi, visited := math.Inf(1), math.Inf(-1), 0
 	for i, e := range energy {
-		if math.IsNaN(e) || e < -MaxValue || e > MaxValue && !math.IsInf(e, 1) {
+		if math.IsNaN(e) || e < -maxValue || e > maxValue && !math.IsInf(e, 1) {
 			return nil, fmt.Errorf(
 				"plot: free energy: bin %d along x, %d along y is %v; it must be a number of kJ/mol "+
 					"of at most 1e9, or +Inf where never visited", i%x.Bins+1, i/x.Bins+1, e)

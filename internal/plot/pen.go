@@ -215,8 +215,8 @@ func (p *pen) image(r vg.Rectangle, ra raster) {
 		return
 	}
 	at := image.Rect(
-		int(math.Round(r.Min.X.Points()*PixelsPerPoint)), int(math.Round((p.height-r.Max.Y).Points()*PixelsPerPoint)),
-		int(math.Round(r.Max.X.Points()*PixelsPerPoint)), int(math.Round((p.height-r.Min.Y).Points()*PixelsPerPoint)))
+		int(math.Round(r.Min.X.Points()*pixelsPerPoint)), int(math.Round((p.height-r.Max.Y).Points()*pixelsPerPoint)),
+		int(math.Round(r.Max.X.Points()*pixelsPerPoint)), int(math.Round((p.height-r.Min.Y).Points()*pixelsPerPoint)))
 	img := ra.exact(at.Dx(), at.Dy())
 	draw.Draw(p.bitmap, at, img, img.Bounds().Min, draw.Src)
 }

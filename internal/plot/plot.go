@@ -25,18 +25,18 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// PixelsPerPoint is the scale of a PNG: three pixels per point are 216 dots per inch, and every whole point falls
+// pixelsPerPoint is the scale of a PNG: three pixels per point are 216 dots per inch, and every whole point falls
 // on a pixel.
-const PixelsPerPoint = 3
+const pixelsPerPoint = 3
 
 // Bounds of one figure. Beyond them the constructors return an error.
 const (
 	MaxChains   = 512
 	MaxResidues = 20_000
-	MaxRows     = 1_000_000 // alignment rows
+	maxRows     = 1_000_000 // alignment rows
 	MaxFrames   = 50_000_000
-	MaxBins     = 4_096 // of one side of a free-energy grid
-	MaxValue    = 1e9   // of a length, an energy, a time or the end of an axis, in its unit
+	maxBins     = 4_096 // of one side of a free-energy grid
+	maxValue    = 1e9   // of a length, an energy, a time or the end of an axis, in its unit
 )
 
 // Labels are the texts above a figure. An empty Title means the plot's own; an empty Subtitle is omitted. Either is
@@ -69,7 +69,7 @@ type Figure struct {
 
 // Size returns the size of the PNG in pixels.
 func (f *Figure) Size() (width, height int) {
-	return int(f.width) * PixelsPerPoint, int(f.height) * PixelsPerPoint
+	return int(f.width) * pixelsPerPoint, int(f.height) * pixelsPerPoint
 }
 
 // Description returns one or two sentences on what the figure shows. The SVG carries them for screen readers.
@@ -90,7 +90,7 @@ func (f *Figure) PNG() ([]byte, error) {
 
 // bitmap draws the figure on a white bitmap.
 func (f *Figure) bitmap() image.Image {
-	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(72*PixelsPerPoint),
+	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(72*pixelsPerPoint),
 		vgimg.UseBackgroundColor(color.White))
 	f.paint(&pen{Canvas: c, width: f.width, height: f.height, bitmap: c.Image()})
 	return c.Image()

@@ -149,7 +149,7 @@ func TestFigures(t *testing.T) {
 			if got := img.Bounds(); got != image.Rect(0, 0, w, h) {
 				t.Errorf("the bitmap is %v, want %d × %d", got, w, h)
 			}
-			const margin = 6 * PixelsPerPoint
+			const margin = 6 * pixelsPerPoint
 			for y := range h {
 				row := pix.Pix[y*pix.Stride : y*pix.Stride+4*w]
 				if y >= margin && y < h-margin {
@@ -318,9 +318,9 @@ func TestCellsOfPAE(t *testing.T) {
 		at := func(i, j int) float64 { return 31.75 * float64(i*n+j) / float64(n*n) } // no two cells alike, no symmetry
 		f := must(t)(PAE(Labels{}, []Chain{{"A", n}}, at))
 		img, inside := f.bitmap(), embedded(t, mustSVG(t, f))
-		left := int(leftMargin(residueTicks(n))) * PixelsPerPoint
-		top := int(headerHeight(Labels{})) * PixelsPerPoint
-		area := image.Rect(left, top, left+int(paeSide)*PixelsPerPoint, top+int(paeSide)*PixelsPerPoint)
+		left := int(leftMargin(residueTicks(n))) * pixelsPerPoint
+		top := int(headerHeight(Labels{})) * pixelsPerPoint
+		area := image.Rect(left, top, left+int(paeSide)*pixelsPerPoint, top+int(paeSide)*pixelsPerPoint)
 		for _, c := range [][2]int{{0, 0}, {0, n - 1}, {n - 1, 0}, {n / 2, n / 3}} {
 			i, j := c[0], c[1]
 			if n == 512 && (i == 0 || j == 0 || i == n-1 || j == n-1) {
@@ -521,17 +521,17 @@ func TestRefusals(t *testing.T) {
 func TestAnyInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
-		number := rapid.Float64Range(0, MaxValue)
+		number := rapid.Float64Range(0, maxValue)
 		l := Labels{text.Draw(t, "title"), text.Draw(t, "subtitle")}
 		profiles := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Profile {
 			return Profile{text.Draw(t, "name"), rapid.SliceOfN(number, 1, 20).Draw(t, "values")}
 		}), 1, 8).Draw(t, "chains")
 		values := rapid.SliceOfN(number, 1, 20).Draw(t, "series")
 		times := slices.Sorted(
-			slices.Values(rapid.SliceOfN(rapid.Float64Range(-MaxValue, MaxValue), len(values), len(values)).Draw(t,
+			slices.Values(rapid.SliceOfN(rapid.Float64Range(-maxValue, maxValue), len(values), len(values)).Draw(t,
 				"times")))
-		lo := rapid.Float64Range(-MaxValue, MaxValue).Draw(t, "lo")
-		hi := rapid.Float64Range(-MaxValue, MaxValue).Filter(func(v float64) bool { return v-lo > 2 }).Draw(t, "hi")
+		lo := rapid.Float64Range(-maxValue, maxValue).Draw(t, "lo")
+		hi := rapid.Float64Range(-maxValue, maxValue).Filter(func(v float64) bool { return v-lo > 2 }).Draw(t, "hi")
 		draw := rapid.SampledFrom([]func() (*Figure, error){
 			func() (*Figure, error) { return RMSF(l, profiles) },
 			func() (*Figure, error) { return RMSD(l, times, values) },
@@ -590,7 +590,7 @@ func TestLongLine(t *testing.T) {
 	}
 	size := vg.Point{X: pts[len(pts)-1].X + 5, Y: 100}
 	draw := func(stroke func(*pen)) *image.RGBA {
-		c := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72*PixelsPerPoint),
+		c := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72*pixelsPerPoint),
 			vgimg.UseBackgroundColor(white))
 		stroke(&pen{Canvas: c, width: size.X, height: size.Y, bitmap: c.Image()})
 		return c.Image().(*image.RGBA)

@@ -57,7 +57,7 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 // RMSF draws the fluctuation of each residue about its mean position, in nm. Residues are numbered
 // through all chains in order. It returns an error for negative values, infinities and NaN.
 func RMSF(l Labels, chains []Profile) (*Figure, error) {
-	cs, values, err := checkProfiles("RMSF", chains, 0, MaxValue, "a number from 0 to 1e9")
+	cs, values, err := checkProfiles("RMSF", chains, 0, maxValue, "a number from 0 to 1e9")
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 type ContactOptions struct {
 	Chains [2]string // between these two chains; empty: between all
 	Limit  int       // the most that are returned
-	PAE    io.Reader // a matrix as WritePAE writes it; nil: there is none
+	PAE    io.Reader // a matrix as writePAE writes it; nil: there is none
 }
 
 // Contacts returns the contacts between the chains of a structure, see facts.ContactDistance, without the ids of job
@@ -171,7 +171,7 @@ func tokenSpans(s *structure.Structure, n int) func(facts.ResidueAt) span {
 	return nil
 }
 
-// eachPAERow reads a matrix that WritePAE has written and calls fn for each row, which is valid until fn returns. It
+// eachPAERow reads a matrix that writePAE has written and calls fn for each row, which is valid until fn returns. It
 // stops at the first error of fn. It returns errNoPAE if there is no matrix.
 func eachPAERow(in io.Reader, fn func(i int, row []float32) error) error {
 	d := json.NewDecoder(in)

@@ -126,9 +126,9 @@ func ProteinPAE(s *structure.Structure, m structure.Matrix) (structure.Matrix, e
 		m.N, len(protein), andTokens)
 }
 
-// WritePAE writes a matrix in the form of the AlphaFold database: one object in a list, with the errors in Å by aligned
+// writePAE writes a matrix in the form of the AlphaFold database: one object in a list, with the errors in Å by aligned
 // residue, then scored residue, with two decimals. most is the largest error in Å that the engine can state.
-func WritePAE(w io.Writer, pae *structure.Matrix, most float64) error {
+func writePAE(w io.Writer, pae *structure.Matrix, most float64) error {
 	b := []byte(`[{"predicted_aligned_error":[`)
 	for i := range pae.N {
 		if i > 0 {

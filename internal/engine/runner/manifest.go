@@ -59,7 +59,7 @@ type Manifest struct {
 	// WeightsPage is the https address of the publisher's page of the weights and their licence; empty: not known.
 	WeightsPage string `json:"weights_page"`
 
-	Citations []ManifestCite  `json:"citations"`
+	Citations []manifestCite  `json:"citations"`
 	Models    []ManifestModel `json:"models"`
 	manifestScope
 }
@@ -102,8 +102,8 @@ type manifestParam struct {
 	Doc     string          `json:"description"`
 }
 
-// ManifestCite is one BibTeX entry that the users of a model should cite.
-type ManifestCite struct {
+// manifestCite is one BibTeX entry that the users of a model should cite.
+type manifestCite struct {
 	Key    string `json:"key"`
 	BibTeX string `json:"bibtex"`
 }
@@ -118,7 +118,7 @@ type ManifestModel struct {
 	Licence    string         `json:"licence"`
 	Confidence string         `json:"confidence"`
 	Notice     string         `json:"notice"`
-	Citations  []ManifestCite `json:"citations"`
+	Citations  []manifestCite `json:"citations"`
 	manifestScope
 }
 
