@@ -23,7 +23,7 @@ const (
 	Helix310   = 'G'
 	PiHelix    = 'I'
 	Turn       = 'T'
-	bend       = 'S'
+	Bend       = 'S'
 	Coil       = '-'
 )
 
@@ -428,7 +428,7 @@ func (d *dssp) helices() {
 		} else if d.whole(i-2, i+2) {
 			u, v := sub(d.bb[i].CA, d.bb[i-2].CA), sub(d.bb[i+2].CA, d.bb[i].CA)
 			if math.Atan2(norm(cross(u, v)), dot(u, v)) > 70*math.Pi/180 {
-				d.state[i] = bend
+				d.state[i] = Bend
 			}
 		}
 	}

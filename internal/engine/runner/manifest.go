@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"pleat"
 	"pleat/api"
@@ -446,9 +445,6 @@ func (m *Manifest) stage(name string) string {
 	}
 	return engine.OneLine(name, 40)
 }
-
-// seconds converts a time of the manifest.
-func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
 
 // FoldModels returns the keys of manifests by the fold models that these have.
 func FoldModels(manifests map[string]*Manifest) map[string]string {
