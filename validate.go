@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pleat/internal/words"
 )
 
 // Limits of a job that hold for every model.
@@ -396,7 +398,7 @@ func (j *Job) NameChains() error {
 			s.Chains = append(s.Chains, s.ChainID)
 		}
 		for len(s.Chains) < s.Count {
-			name := chainLetters(next)
+			name := words.LetterName(next)
 			next++
 			if _, ok := used[name]; !ok {
 				used[name] = i
@@ -415,15 +417,6 @@ func IsChainName(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool {
 		return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	}) < 0
-}
-
-// chainLetters returns name n, from 0, of the series A to Z, AA, AB and so on.
-func chainLetters(n int) string {
-	s := ""
-	for n++; n > 0; n = (n - 1) / 26 {
-		s = string(rune('A'+(n-1)%26)) + s
-	}
-	return s
 }
 
 // chains counts the chains of the job, copies included.

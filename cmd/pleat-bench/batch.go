@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -56,6 +53,12 @@ func (b *bench) batchCreation(ctx context.Context, d database, h *service) error
 	if err != nil {
 		return err
 	}
+	request := rawRequest("POST", "/v1/batches", h.keys[0], string(body))
+	conns, closeAll, err := dialAll(ctx, h.addr)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
 	bare, err := openBare(ctx, h.database)
 	if err != nil {
 		return err
@@ -64,7 +67,7 @@ func (b *bench) batchCreation(ctx context.Context, d database, h *service) error
 	var rates [2][]pace
 	for range b.rounds + 1 {
 		for i, do := range []func() error{
-			func() error { return h.postBatch(ctx, body) },
+			func() error { return conns[0].do(request, nil) },
 			func() error { return bareInsert(ctx, bare) },
 		} {
 			began := time.Now()
@@ -105,33 +108,18 @@ func benchSequence(i int) string {
 	return text.String()
 }
 
-// postBatch creates a batch over HTTP.
-func (h *service) postBatch(ctx context.Context, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.addr+"/v1/batches", bytes.NewReader(body))
-	if err != nil {
-		return err
+// openSQL opens a database without the store. SQLite writes each transaction to the disk.
+func openSQL(address string) (*sql.DB, error) {
+	path, ok := strings.CutPrefix(address, "sqlite:")
+	if !ok {
+		return sql.Open("pgx", address)
 	}
-	req.Header.Set("Authorization", "Bearer "+h.keys[0])
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("create a batch: %s: %s", res.Status, text)
-	}
-	return err
+	return sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(60000)&_pragma=synchronous(FULL)")
 }
 
 // openBare opens a database without the store, and makes a table like batch_row there.
 func openBare(ctx context.Context, address string) (*sql.DB, error) {
-	driver := "pgx"
-	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
-		driver, address = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)"
-	}
-	db, err := sql.Open(driver, address)
+	db, err := openSQL(address)
 	if err != nil {
 		return nil, err
 	}
@@ -226,18 +214,15 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 		}},
 	} {
 		q.query.Limit = 100
-		var took [2][]time.Duration
-		for range batchRequests {
-			for i := range sides {
-				if c := q.query.Conditions; len(c) > 0 && c[0].Value != 50 {
-					c[0].Value = 100 - 100*100/float64(sides[i].Rows)
-				}
-				began := time.Now()
-				if _, _, err := h.store.Batches.BatchTable(ctx, &sides[i], q.query); err != nil {
-					return err
-				}
-				took[i] = append(took[i], time.Since(began))
+		took, err := alternate(batchRequests, func(side int) error {
+			if c := q.query.Conditions; len(c) > 0 && c[0].Value != 50 {
+				c[0].Value = 100 - 100*100/float64(sides[side].Rows)
 			}
+			_, _, err := h.store.Batches.BatchTable(ctx, &sides[side], q.query)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		few, many := quantileTime(0.5, took[0]), quantileTime(0.5, took[1])
 		b.atMost(line{
@@ -271,11 +256,7 @@ func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error
 			return "", err
 		}
 	}
-	driver, address := "pgx", h.database
-	if path, ok := strings.CutPrefix(h.database, "sqlite:"); ok {
-		driver, address = "sqlite", "file:"+path+"?_pragma=busy_timeout(60000)"
-	}
-	db, err := sql.Open(driver, address)
+	db, err := openSQL(h.database)
 	if err != nil {
 		return "", err
 	}

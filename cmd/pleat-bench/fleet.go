@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pleat"
+	"pleat/internal/queue"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/store/workers"
@@ -119,12 +120,7 @@ func (f *fleetBench) open(ctx context.Context) error {
 		return err
 	}
 	f.later(f.db.Close)
-	token := seal.NewFleetToken()
-	err = s.Workers.CreateFleetToken(ctx, workers.FleetToken{
-		Kind:  workers.TokenWorker,
-		Class: pleat.DefaultClass,
-		Hash:  seal.HashKey(token),
-	})
+	token, err := workerToken(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -231,8 +227,8 @@ func (f *fleetBench) mean() time.Duration { return time.Duration(f.sizes.fold * 
 func (f *fleetBench) steady(ctx context.Context) error {
 	ramp := min(f.mean(), 30*time.Second)
 	f.crowd.work(ramp)
-	if err := pauseFor(ctx, ramp+2*time.Second); err != nil {
-		return err
+	if !queue.Sleep(ctx, ramp+2*time.Second) {
+		return ctx.Err()
 	}
 	before, err := f.counts()
 	if err != nil {
@@ -241,8 +237,8 @@ func (f *fleetBench) steady(ctx context.Context) error {
 	conns, memory := 0, int64(0)
 	end := time.Now().Add(time.Duration(f.sizes.steady * float64(time.Second)))
 	for time.Now().Before(end) {
-		if err := pauseFor(ctx, min(time.Second, time.Until(end))); err != nil {
-			return err
+		if !queue.Sleep(ctx, min(time.Second, time.Until(end))) {
+			return ctx.Err()
 		}
 		n, rss, err := f.sample(ctx)
 		if err != nil {
@@ -355,14 +351,12 @@ func (f *fleetBench) storm(ctx context.Context) error {
 	return nil
 }
 
-// pauseFor waits. An error means that ctx has ended.
-func pauseFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// workerToken creates a token for workers.
+func workerToken(ctx context.Context, s *store.Store) (string, error) {
+	token := seal.NewFleetToken()
+	return token, s.Workers.CreateFleetToken(ctx, workers.FleetToken{
+		Kind:  workers.TokenWorker,
+		Class: pleat.DefaultClass,
+		Hash:  seal.HashKey(token),
+	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine/builtin"
+	"pleat/internal/queue"
 	"pleat/internal/workerapi"
 )
 
@@ -119,7 +120,7 @@ func (c *crowd) register() (time.Duration, error) {
 func (c *crowd) work(within time.Duration) {
 	for _, w := range c.workers {
 		c.all.Go(func() {
-			if pauseFor(c.life, rand.N(within)) == nil {
+			if queue.Sleep(c.life, rand.N(within)) {
 				w.work()
 			}
 		})
@@ -138,8 +139,8 @@ func (c *crowd) await(ctx context.Context, most time.Duration, what string, is f
 		case time.Now().After(limit):
 			return fmt.Errorf("after %s not %s: %d workers hold a task", most, what, t.held)
 		}
-		if err := pauseFor(ctx, 10*time.Millisecond); err != nil {
-			return err
+		if !queue.Sleep(ctx, 10*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 }
@@ -340,8 +341,8 @@ func (w *fleetWorker) repeat(call func() error) error {
 			return err
 		}
 		w.c.count(func(t *fleetTally) { t.retries++ })
-		if err := pauseFor(w.c.life, wait+rand.N(wait)); err != nil {
-			return err
+		if !queue.Sleep(w.c.life, wait+rand.N(wait)) {
+			return w.c.life.Err()
 		}
 		wait = min(2*wait, 5*time.Second)
 	}

@@ -26,7 +26,6 @@ import (
 	"pleat/internal/store"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
-	storeworkers "pleat/internal/store/workers"
 	"pleat/internal/work"
 	"pleat/internal/workerapi"
 	"pleat/runners"
@@ -97,10 +96,8 @@ func (b *bench) idleTimes(
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	run, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- pool.Run(run) }()
-	defer func() { stop(); err = errors.Join(err, <-ended) }()
+	stop := start(ctx, pool.Run)
+	defer func() { err = errors.Join(err, stop()) }()
 	<-pool.Ready()
 	began := time.Now()
 	var jobs []pleat.JobID
@@ -165,12 +162,7 @@ func calledPool(delay time.Duration) newIdlePool {
 
 // workerServer starts a server for workers, and returns a client of it. The function ends both.
 func (h *service) workerServer(ctx context.Context, delay time.Duration) (*workerapi.Client, func() error, error) {
-	token := seal.NewFleetToken()
-	err := h.store.Workers.CreateFleetToken(ctx, storeworkers.FleetToken{
-		Kind:  storeworkers.TokenWorker,
-		Class: pleat.DefaultClass,
-		Hash:  seal.HashKey(token),
-	})
+	token, err := workerToken(ctx, h.store)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,28 +205,10 @@ func (h *service) idleConfig(id string) work.Config {
 	}
 }
 
-// helixJob returns a job for the runner of the part. It names its seed, so that an earlier result is looked for.
+// helixJob returns a job of a chain of alanine.
 func helixJob(by people.Reach, m pleat.Model, seed int) runs.NewJob {
-	params := pleat.Params{Model: m.Name, Values: map[string]any{"seed": strconv.Itoa(seed)}}
-	chain := pleat.Sequence{
-		Kind:   pleat.Protein,
-		Text:   strings.Repeat("A", idleResidues),
-		Chains: []string{"A"},
-		Count:  1,
-	}
-	return runs.NewJob{
-		Job: pleat.Job{
-			Owner: by.Project, Creator: by.User, Name: "helix", Params: params, Sequences: []pleat.Sequence{chain},
-		},
-		Run: runs.RunSpec{
-			Model:     m.Name,
-			WeightSet: m.WeightSet,
-			Method:    m.Method,
-			Seed:      strconv.Itoa(seed),
-			Params:    params,
-			Queue:     pleat.Queue(pleat.TaskFold, m.Name),
-		},
-	}
+	text := strconv.Itoa(seed)
+	return foldJob(by, m, "helix", strings.Repeat("A", idleResidues), text, map[string]any{"seed": text})
 }
 
 // awaitCompleted waits until a job is COMPLETED.

@@ -70,10 +70,7 @@ func (b *bench) waits(ctx context.Context, d database, elsewhere bool) (_ []time
 	if err != nil {
 		return nil, err
 	}
-	run, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- pool.Run(run) }()
-	h.later(func() error { stop(); return <-ended })
+	h.later(start(ctx, pool.Run))
 	<-pool.Ready()
 	err = openLoop(ctx, int(max(20, 12*b.seconds*creationRate)), creationRate, func(i int) error {
 		made, err := h.store.Runs.CreateJob(ctx, newJob(h.users[i%len(h.users)]))

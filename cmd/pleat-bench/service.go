@@ -158,11 +158,16 @@ func (h *service) serve(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	ctx, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	h.later(func() error { stop(); return <-ended })
+	h.later(start(ctx, func(ctx context.Context) error { return s.Serve(ctx, l) }))
 	return nil
+}
+
+// start runs a function until stop ends its context and awaits it.
+func start(ctx context.Context, run func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	return func() error { cancel(); return <-ended }
 }
 
 // closers undo the steps of an opening, in its order.
@@ -184,14 +189,12 @@ func (c *closers) close() error {
 // startedEngine is the null engine, and reports when a run starts. No figure includes the work of an engine.
 type startedEngine struct {
 	builtin.Null
-	began func(pleat.RunID) // nil: nothing is reported
+	began func(pleat.RunID)
 }
 
 // Run reports the start, then returns the empty result of the null engine.
 func (e startedEngine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-	if e.began != nil {
-		e.began(w.Fold.Run)
-	}
+	e.began(w.Fold.Run)
 	return e.Null.Run(ctx, w, sink)
 }
 
@@ -228,18 +231,27 @@ const jobBody = `{"name":"ubiquitin","sequences":[{"proteinChain":{"sequence":"`
 
 // newJob returns the job of jobBody, as the server passes it to the store.
 func newJob(by people.Reach) runs.NewJob {
-	m := builtin.Null{}.Models()[0]
+	return foldJob(by, builtin.Null{}.Models()[0], "ubiquitin", ubiquitin, "2718281828", map[string]any{})
+}
+
+// foldJob returns a job that folds one protein by a model.
+func foldJob(by people.Reach, m pleat.Model, name, protein, seed string, values map[string]any) runs.NewJob {
+	params := pleat.Params{Model: m.Name, Values: values}
 	return runs.NewJob{
-		Job: pleat.Job{Owner: by.Project, Creator: by.User, Name: "ubiquitin",
-			Params:    pleat.Params{Model: m.Name, Values: map[string]any{}},
-			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: ubiquitin, Chains: []string{"A"}, Count: 1}}},
+		Job: pleat.Job{
+			Owner:     by.Project,
+			Creator:   by.User,
+			Name:      name,
+			Params:    params,
+			Sequences: []pleat.Sequence{{Kind: pleat.Protein, Text: protein, Chains: []string{"A"}, Count: 1}},
+		},
 		Run: runs.RunSpec{
 			Model:     m.Name,
 			WeightSet: m.WeightSet,
 			Method:    m.Method,
-			Seed:      "2718281828",
-			Params:    pleat.Params{Model: m.Name, Values: map[string]any{}},
-			Queue:     nullQueue,
+			Seed:      seed,
+			Params:    params,
+			Queue:     pleat.Queue(pleat.TaskFold, m.Name),
 		},
 	}
 }

@@ -177,10 +177,7 @@ func (h *deliveries) deliver(ctx context.Context) (stop func() error) {
 		Link:     links.URL,
 		Log:      h.log,
 	}, h.ring, h.sender)
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	return func() error { cancel(); return <-ended }
+	return start(ctx, c.Run)
 }
 
 // claimed creates n jobs of the users in turn, whose endpoints are notified when they end, and claims them, so that

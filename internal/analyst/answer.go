@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pleat/internal/facts"
+	"pleat/internal/words"
 )
 
 // Certainty says what an answer rests on.
@@ -206,7 +207,7 @@ func (q *query) ranges(p *part, sites []int) string {
 		names = append(names, q.x.Span(run))
 		p.cited = append(p.cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
 	}
-	return facts.OrNone(facts.Join(names, maxListed))
+	return facts.OrNone(words.Join(names, maxListed))
 }
 
 // withResidue names the filter at the beginning of an answer.

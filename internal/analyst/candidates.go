@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pleat/internal/facts"
+	"pleat/internal/words"
 )
 
 const (
@@ -62,7 +63,7 @@ func (q *query) addMostExposed(p *part, free []int) {
 	}
 	p.cited = append(p.cited, q.x.Refs(facts.Head(free, maxCandidates))...)
 	if len(free) > 0 {
-		p.add(", the most exposed first: %s", facts.Join(names, maxCandidates))
+		p.add(", the most exposed first: %s", words.Join(names, maxCandidates))
 	}
 	p.add(". ")
 	low := keep(free, func(i int) bool { return q.x.Sites[i].PLDDT <= facts.Confident })

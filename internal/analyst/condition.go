@@ -9,6 +9,7 @@ import (
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // condition makes the condition that an item stands for; nil where it stands for none.
@@ -77,7 +78,7 @@ func exposure(share float64) string {
 func (q *query) chainCondition(id string) *condition {
 	if ids := chainIDs(q.f.Chains); !slices.Contains(ids, id) {
 		q.problem = fmt.Sprintf("There is no chain %s. The structure has %s %s.", id,
-			facts.Plural(len(ids), "chain", "chains"), facts.OrNone(facts.Join(ids, 20)))
+			facts.Plural(len(ids), "chain", "chains"), facts.OrNone(words.Join(ids, 20)))
 	}
 	return q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
 }
@@ -142,7 +143,7 @@ func (q *query) segment(st state, all []int, which item) *condition {
 			names = append(names, facts.StateName(q.x.Sites[run[0]].State)+" "+q.x.Span(run))
 		}
 	}
-	text := cmp.Or(facts.Join(names, 6), "there is none")
+	text := cmp.Or(words.Join(names, 6), "there is none")
 	if st.noun == "helix" && which.value > 1 && len(names) > 0 {
 		text += ", counting α-, 3-10 and π-helices along each chain"
 	}
@@ -214,7 +215,7 @@ func (q *query) find(m mention) (sites []int, problem string) {
 			number = fmt.Sprintf("from %d to %d", m.lo, m.hi)
 		}
 		return nil, fmt.Sprintf("There is no residue %s with coordinates: %s.", number,
-			facts.OrNone(facts.Join(ranges, 6)))
+			facts.OrNone(words.Join(ranges, 6)))
 	}
 	named := keep(sites, func(i int) bool { return m.names == nil || q.x.Sites[i].Is(m.names) })
 	if len(named) == 0 {

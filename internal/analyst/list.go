@@ -6,6 +6,7 @@ import (
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 func (q *query) overview() part {
@@ -44,7 +45,7 @@ func (q *query) ligandList() part {
 		}
 	}
 	if len(q.ligands) > 0 {
-		p.add("Of %s: ", facts.Join(q.ligands, 10))
+		p.add("Of %s: ", words.Join(q.ligands, 10))
 	}
 	count := func(refs []facts.ResidueRef, one, many string) {
 		p.add("%s", number(len(refs), one, many))
@@ -138,7 +139,7 @@ func (q *query) gapList() part {
 	}
 	if p.text == "" {
 		p.add("No gaps: the numbers and the links of chain %s are complete. ",
-			facts.Join(chainIDs(q.polymers()), 20))
+			words.Join(chainIDs(q.polymers()), 20))
 	} else {
 		p.add("Together %d are missing by the numbers. ", missing)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 const (
@@ -271,7 +272,7 @@ func (q *query) segments(p *part, g group, states string) (list, missing []strin
 			missing = append(missing, many)
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s: %s", facts.Quantity(len(names), one, many), facts.Join(names, maxListed)))
+		list = append(list, fmt.Sprintf("%s: %s", facts.Quantity(len(names), one, many), words.Join(names, maxListed)))
 	}
 	return list, missing
 }

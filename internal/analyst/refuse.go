@@ -8,15 +8,16 @@ import (
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // quoted writes words of a question in quotes: “far” and “glorbs”.
-func quoted(words ...string) string {
+func quoted(texts ...string) string {
 	var list []string
-	for _, w := range words {
+	for _, w := range texts {
 		list = append(list, "“"+facts.Clip(w, 40)+"”")
 	}
-	return facts.Join(list, 8)
+	return words.Join(list, 8)
 }
 
 func notUnderstood(items []item, why string) string {

@@ -4,6 +4,7 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -259,10 +260,7 @@ func (s *Spec) checkKeys(fault func(error)) {
 		given[k.name] = k.given
 		complexKind := s.Kind != pleat.BatchList && s.Kind != pleat.BatchMatrix
 		if k.given && k.kind != s.Kind && (k.kind != "" || !complexKind) {
-			of := string(k.kind)
-			if of == "" {
-				of = "ligands, variants or seeds"
-			}
+			of := cmp.Or(string(k.kind), "ligands, variants or seeds")
 			fault(pleat.InvalidField(k.name, " is a field of the kind %s; the kind of this batch is %s", of, s.Kind))
 		}
 	}
@@ -314,10 +312,7 @@ func (x *ids) add(i int, id string) {
 
 // idOr returns a custom id; an absent one is the number of its element i, from 1.
 func idOr(id string, i int) string {
-	if id == "" {
-		return strconv.Itoa(i + 1)
-	}
-	return id
+	return cmp.Or(id, strconv.Itoa(i+1))
 }
 
 // checkEntries checks the entries of a list.
@@ -343,10 +338,7 @@ func checkColons(path string, list []Entry, fault func(error)) {
 
 // checkJoinedIDs refuses binders whose ids are too long together with the longest id that is joined to them.
 func (s *Spec) checkJoinedIDs(fault func(error)) {
-	targets, path := s.Targets, "targets"
-	if targets == nil {
-		targets, path = s.Binders, "binders"
-	}
+	targets, path := s.partners()
 	length := func(list []Entry, i int) int { return utf8.RuneCountInString(idOr(list[i].CustomID, i)) }
 	longest := []int(nil) // the first and the second
 	for k := range targets {

@@ -69,12 +69,17 @@ func (s *Spec) pairs() int {
 	return pairs
 }
 
+// partners returns what the binders are combined with, and its field.
+func (s *Spec) partners() (list []Entry, path string) {
+	if s.Targets == nil {
+		return s.Binders, "binders"
+	}
+	return s.Targets, "targets"
+}
+
 // matrixRows yields each binder with each target, or with the other binders.
 func (s *Spec) matrixRows(yield func(Row) bool) {
-	targets, path := s.Targets, "targets"
-	if targets == nil {
-		targets, path = s.Binders, "binders"
-	}
+	targets, path := s.partners()
 	for i := range s.Binders {
 		for k := range targets {
 			if s.Targets == nil && (i == k && !s.Self || k < i && s.UpperTriangle) {

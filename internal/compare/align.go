@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"slices"
 
 	"pleat/internal/structure"
 )
@@ -65,9 +66,7 @@ func Align(ctx context.Context, a, b string) ([][2]int32, error) {
 		}
 		state = before
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
+	slices.Reverse(out)
 	return out, nil
 }
 

@@ -19,7 +19,7 @@ import (
 const (
 	MaxChains   = 64    // polymers of one structure
 	MaxResidues = 5000  // of the polymers of one structure
-	MaxTotal    = 20000 // of the polymers of all structures
+	maxTotal    = 20000 // of the polymers of all structures
 )
 
 // Input is one structure to compare.
@@ -112,9 +112,9 @@ func subjects(ctx context.Context, in []Input) ([]subject, error) {
 		case s.residues > MaxResidues:
 			return nil, pleat.InvalidField(field, " (%s) has %d residues; at most %d of one structure can be compared",
 				pleat.Clip(s.Name), s.residues, MaxResidues)
-		case total > MaxTotal:
+		case total > maxTotal:
 			return nil, pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures",
-				MaxTotal)
+				maxTotal)
 		}
 		if s.Predicted {
 			s.plddt = plddtOf(s.Structure)
@@ -195,8 +195,8 @@ func (p *pair) compare(ctx context.Context) error {
 		}
 		return nil
 	}
-	p.out.SequenceIdentity = ptr(float64(same) / float64(len(p.pointsA)))
-	p.out.RMSD = ptr(structure.RMSD(p.pointsB, p.pointsA))
+	p.out.SequenceIdentity = new(float64(same) / float64(len(p.pointsA)))
+	p.out.RMSD = new(structure.RMSD(p.pointsB, p.pointsA))
 	for _, n := range []struct {
 		to     **float64
 		length int
@@ -226,7 +226,7 @@ func (p *pair) changeOfPLDDT() {
 			sum += *d
 		}
 	}
-	p.out.PLDDTChange = ptr(sum / float64(len(p.pointsA)))
+	p.out.PLDDTChange = new(sum / float64(len(p.pointsA)))
 }
 
 // plddtChanges returns the change of pLDDT of the aligned residues of two chains. Both structures must have pLDDT.
@@ -234,7 +234,7 @@ func (p *pair) plddtChanges(m *match) []*float64 {
 	a, b := p.a.plddt[p.a.chains[m.a].at], p.b.plddt[p.b.chains[m.b].at]
 	out := make([]*float64, len(m.pairs))
 	for i, r := range m.pairs {
-		out[i] = ptr(b[r[1]] - a[r[0]])
+		out[i] = new(b[r[1]] - a[r[0]])
 	}
 	return out
 }
@@ -249,6 +249,3 @@ func (p *pair) crowded() string {
 	}
 	return ""
 }
-
-// ptr returns a pointer to v.
-func ptr(v float64) *float64 { return &v }

@@ -389,7 +389,7 @@ func TestRing(t *testing.T) {
 		for _, m := range matches {
 			p, q = append(p, m.pointsA...), append(q, m.pointsB...)
 		}
-		near(t, "rmsd", ptr(structure.RMSD(p, q)), 0.5, 0.1)
+		near(t, "rmsd", new(structure.RMSD(p, q)), 0.5, 0.1)
 	})
 }
 

@@ -48,13 +48,13 @@ func (p *pair) detail(ctx context.Context, on int, out *api.Comparison) error {
 			s.ResiduesA = append(s.ResiduesA, a.Residues[r[0]].Auth)
 			s.ResiduesB = append(s.ResiduesB, b.Residues[r[1]].Auth)
 			moved := structure.Apply(rot, trans, m.pointsB[k])
-			s.Distance = append(s.Distance, round(structure.Distance(moved, m.pointsA[k]), 3))
-			s.LDDT = append(s.LDDT, round(per[first[m.a][r[0]]], 4))
+			s.Distance = append(s.Distance, facts.Round(structure.Distance(moved, m.pointsA[k]), 3))
+			s.LDDT = append(s.LDDT, facts.Round(per[first[m.a][r[0]]], 4))
 		}
 		if q.a.plddt != nil && q.b.plddt != nil {
 			s.PLDDTChange = q.plddtChanges(m)
 			for k := range s.PLDDTChange {
-				*s.PLDDTChange[k] = round(*s.PLDDTChange[k], 2)
+				*s.PLDDTChange[k] = facts.Round(*s.PLDDTChange[k], 2)
 			}
 		}
 		d.Segments = append(d.Segments, s)
@@ -154,8 +154,8 @@ func separate(c facts.Contact) bool {
 func (p *pair) change(word string, a, b [2]facts.ResidueAt) api.ContactChange {
 	out := api.ContactChange{
 		Change:    word,
-		DistanceA: round(gap(p.a.Structure, a), 2),
-		DistanceB: round(gap(p.b.Structure, b), 2),
+		DistanceA: facts.Round(gap(p.a.Structure, a), 2),
+		DistanceB: facts.Round(gap(p.b.Structure, b), 2),
 	}
 	for k := range 2 {
 		out.A[k], out.B[k] = position(p.a.Structure, a[k]), position(p.b.Structure, b[k])
@@ -186,10 +186,4 @@ func gap(s *structure.Structure, at [2]facts.ResidueAt) float64 {
 		return 0
 	}
 	return best
-}
-
-// round rounds to n decimals, which keeps the document short.
-func round(v float64, n int) float64 {
-	p := math.Pow10(n)
-	return math.Round(v*p) / p
 }

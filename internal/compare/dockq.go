@@ -61,7 +61,7 @@ func (p *pair) dockq(ctx context.Context) error {
 	}
 	switch {
 	case n > 0:
-		p.out.DockQ = ptr(sum / float64(n))
+		p.out.DockQ = new(sum / float64(n))
 	case len(p.out.Interfaces) > 0:
 		p.out.Reasons["dockq"] = "no interface of the reference has counterparts of both chains"
 	default:

@@ -249,5 +249,5 @@ func (l *lddtPoints) score(ctx context.Context, per []float64) (*float64, error)
 	if total == 0 {
 		return nil, ctx.Err()
 	}
-	return ptr(float64(hits) / float64(4*total)), ctx.Err()
+	return new(float64(hits) / float64(4*total)), ctx.Err()
 }

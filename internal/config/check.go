@@ -329,8 +329,7 @@ func (c *Config) checkSecretKey() error {
 
 // checkSandbox checks the mode of the sandbox.
 func (c *Config) checkSandbox() error {
-	switch sandbox.Mode(c.Sandbox) {
-	case sandbox.Auto, sandbox.Required, sandbox.None:
+	if slices.Contains([]sandbox.Mode{sandbox.Auto, sandbox.Required, sandbox.None}, sandbox.Mode(c.Sandbox)) {
 		return nil
 	}
 	return c.Errorf("sandbox", "is %q; it must be auto, required or none", pleat.Clip(c.Sandbox))

@@ -6,6 +6,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -240,11 +241,7 @@ func (c *Config) Origin(key string) string { return c.origin[key] }
 // Errorf returns an error about a setting. It names the setting as the place that set it does, such as PLEAT_ADDR, and
 // continues with the formatted text. The text must not show a secret.
 func (c *Config) Errorf(key, format string, args ...any) error {
-	name := c.origin[key]
-	if name == "" {
-		name = key
-	}
-	return fmt.Errorf(name+" "+format, args...)
+	return fmt.Errorf(cmp.Or(c.origin[key], key)+" "+format, args...)
 }
 
 // Bytes is a size. Its text form has a binary or decimal unit or none: 512MiB, 16GB, 1048576.

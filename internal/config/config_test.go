@@ -342,7 +342,7 @@ read its command lines.
 			if v := o.String(); v != "" {
 				def = "`" + v + "`"
 			}
-			if o.HasFlag() {
+			if o.hasFlag() {
 				flag = "`--" + o.Key + "`"
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", o.Key, def, o.Variable(), flag, o.Doc)

@@ -151,12 +151,8 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 
 // isForeign reports whether a variable PLEAT_… is set by Kubernetes or the fleet, or read by tests.
 func isForeign(name string) bool {
-	for _, prefix := range []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_SERVICE_", "PLEAT_PORT", "PLEAT_LOCAL_JOB"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_SERVICE_", "PLEAT_PORT", "PLEAT_LOCAL_JOB"}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // namesOf returns a name of every setting, in their order.

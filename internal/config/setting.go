@@ -76,8 +76,8 @@ func (s Setting) Variable() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, "-", "_"))
 }
 
-// HasFlag reports whether the setting has a flag.
-func (s Setting) HasFlag() bool { return s.secrecy != secretNoFlag }
+// hasFlag reports whether the setting has a flag.
+func (s Setting) hasFlag() bool { return s.secrecy != secretNoFlag }
 
 // String returns the value in its text form, which Set reads back. It does not redact secrets; see Redacted.
 func (s Setting) String() string {
@@ -187,7 +187,7 @@ func AddFlags(flags *pflag.FlagSet, groups ...Group) {
 	c := Default()
 	flags.String("config", "", "YAML file of settings; PLEAT_CONFIG")
 	for _, s := range c.Settings() {
-		if !s.HasFlag() || !slices.Contains(groups, s.Group) {
+		if !s.hasFlag() || !slices.Contains(groups, s.Group) {
 			continue
 		}
 		flags.Var(&flagValue{text: s.String(), kind: s.typeName()}, s.Key, s.Doc)

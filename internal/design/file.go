@@ -141,7 +141,7 @@ func (r *specReader) resolve(n yamltree.Node) (string, error) {
 		if len(names) == 0 {
 			return "", n.Fault(" is %q; the node has no files, which inputPayload.files names", pleat.Clip(text))
 		}
-		return "", n.Wrong("the name of one of the node's files: " + shown(names, maxShownChains))
+		return "", n.Wrong("the name of one of the node's files: " + shown(names))
 	}
 	if !isSpec(last) && !pleat.IsStructureFile(last) {
 		return "", n.Wrong("the name of a structure, which ends in " + alternatives(pleat.StructureEndings) +

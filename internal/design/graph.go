@@ -307,17 +307,8 @@ func (g *graphReader) count() error {
 	return nil
 }
 
-// and lists names for a message: a, b and c.
-func and(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
+// and lists names in a message.
+func and(names []string) string { return words.Join(names, 5) }
 
 // MarshalJSON writes a node as clients read it. Absent words are null.
 func (n Node) MarshalJSON() ([]byte, error) {

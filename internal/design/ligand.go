@@ -74,12 +74,9 @@ func readSMILES(n yamltree.Node) (text string, tokens int, err error) {
 
 // readCCD reads a code of the CCD or a list of them.
 func readCCD(n yamltree.Node) ([]string, error) {
-	list := []yamltree.Node{n}
-	if n.IsList() {
-		var err error
-		if list, err = n.List(maxItems); err != nil {
-			return nil, err
-		}
+	list, err := n.ListOrOne(maxItems)
+	if err != nil {
+		return nil, err
 	}
 	var out []string
 	for _, one := range list {

@@ -17,8 +17,8 @@ const (
 	maxTemperature = 2    // at which sampling is close to chance
 )
 
-// DefaultProtocol is the protocol of a pipeline that names none.
-const DefaultProtocol = "protein-anything"
+// defaultProtocol is the protocol of a pipeline that names none.
+const defaultProtocol = "protein-anything"
 
 // Protocols are the words of protocolName.
 var Protocols = []string{"protein-anything", "peptide-anything", "protein-small_molecule", "nanobody-anything",
@@ -40,7 +40,7 @@ type Params struct {
 // Door says what differs between the two forms in which parameters arrive. The zero value is that of a graph.
 type Door struct {
 	Snake      bool   // names may also be in snake_case
-	Protocol   string // where none is given; empty: DefaultProtocol
+	Protocol   string // where none is given; empty: defaultProtocol
 	NumDesigns int    // where none is given; 0: it is required
 	Budget     int    // where none is given, at most NumDesigns; 0: it is required
 }
@@ -52,7 +52,7 @@ func ReadParams(values map[string]json.RawMessage, path string, door Door) (Para
 	r := &paramReader{values: values, path: path, snake: door.Snake}
 	p := Params{
 		DesignParams: pleat.DesignParams{
-			Protocol:         cmp.Or(r.word("protocolName", Protocols), door.Protocol, DefaultProtocol),
+			Protocol:         cmp.Or(r.word("protocolName", Protocols), door.Protocol, defaultProtocol),
 			FilterBiased:     r.flag("filterBiased"),
 			InverseFoldAvoid: r.letters("inverseFoldAvoid"),
 		},

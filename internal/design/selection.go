@@ -52,7 +52,7 @@ func (s *selection) find(n yamltree.Node) (int, error) {
 	for _, e := range s.extents {
 		names = append(names, e.ID)
 	}
-	return 0, n.Fault(" is %q; %s has the chains %s", pleat.Clip(id), pleat.Clip(s.file), shown(names, maxShownChains))
+	return 0, n.Fault(" is %q; %s has the chains %s", pleat.Clip(id), pleat.Clip(s.file), shown(names))
 }
 
 // copy adds a copy of a chain, which an assembly has under a name of its own. Where everything is included, the copy

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -142,20 +141,15 @@ func (r *specReader) entity(item yamltree.Node) (any, error) {
 	return map[string]any{key: out}, nil
 }
 
-// chainName matches the name of a chain that a spec gives.
-var chainName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9]{1,%d}$`, pleat.MaxChainName))
-
 // ids reads the names of an entity's copies. As JSON they are a text if the spec has one, else a list.
 func (r *specReader) ids(n yamltree.Node) (ids []string, out any, err error) {
-	list := []yamltree.Node{n}
-	if n.IsList() {
-		if list, err = n.List(pleat.MaxChains); err != nil {
-			return nil, nil, err
-		}
+	list, err := n.ListOrOne(pleat.MaxChains)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, one := range list {
 		id, err := one.Text()
-		if err != nil || !chainName.MatchString(id) {
+		if err != nil || !pleat.IsChainName(id) {
 			return nil, nil, one.Wrong(fmt.Sprintf("the name of a chain, 1 to %d letters and digits",
 				pleat.MaxChainName))
 		}
@@ -213,20 +207,16 @@ func (r *specReader) chain(n yamltree.Node, id, others string) (*chain, error) {
 	if len(names) == 0 {
 		return nil, n.Fault(" is %q; there is no chain before it", pleat.Clip(id))
 	}
-	return nil, n.Fault(" is %q; %s%s", pleat.Clip(id), others, shown(names, maxShownChains))
+	return nil, n.Fault(" is %q; %s%s", pleat.Clip(id), others, shown(names))
 }
 
-// shown lists names for a message, at most most of them.
-func shown(names []string, most int) string {
-	short := make([]string, 0, most)
-	for _, name := range names[:min(len(names), most)] {
-		short = append(short, pleat.Clip(name))
+// shown lists names for a message, at most maxShownChains of them.
+func shown(names []string) string {
+	short := make([]string, len(names))
+	for i, name := range names {
+		short[i] = pleat.Clip(name)
 	}
-	text := strings.Join(short, ", ")
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return text
+	return pleat.ListNames(short, maxShownChains)
 }
 
 // Stem returns the beginning of the ids of the designs: the spec's name without its ending, in letters, digits and

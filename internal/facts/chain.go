@@ -71,17 +71,17 @@ func (x *Index) chainFacts(r Polymer) Chain {
 	}
 	c.Mass, c.Unweighed = polymerMass(ch.Kind, seq)
 	if ch.Kind == structure.Protein {
-		c.Charge = round(ChargeAt(seq, x.BondedIn(r), 7), 2)
-		c.Isoelectric = round(isoelectric(seq, x.BondedIn(r)), 2)
+		c.Charge = Round(ChargeAt(seq, x.BondedIn(r), 7), 2)
+		c.Isoelectric = Round(isoelectric(seq, x.BondedIn(r)), 2)
 		c.Secondary = x.secondary(r)
 	}
 	c.Confidence = x.confidence(r.Lo, r.Hi)
 	c.Gaps = Head(x.gaps(r), maxList)
-	c.Gyration = round(x.gyration(sites[0].Lo, sites[len(sites)-1].Hi), 2)
+	c.Gyration = Round(x.gyration(sites[0].Lo, sites[len(sites)-1].Hi), 2)
 	a, okA := sites[0].Residue.Centre()
 	b, okB := sites[len(sites)-1].Residue.Centre()
 	if okA && okB {
-		c.EndToEnd = round(structure.Distance(a, b), 2)
+		c.EndToEnd = Round(structure.Distance(a, b), 2)
 	}
 	return c
 }
@@ -142,7 +142,7 @@ var formulas = map[structure.Kind]map[byte][6]int{
 func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
 	var weight [6]float64
 	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
-		weight[i], _ = structure.Mass(e)
+		weight[i] = structure.Mass(e)
 	}
 	for i := range len(seq) {
 		f, ok := formulas[kind][seq[i]]
@@ -157,7 +157,7 @@ func polymerMass(kind structure.Kind, seq string) (mass float64, unknown int) {
 	if mass > 0 {
 		mass += 2*weight[1] + weight[3]
 	}
-	return round(mass, 1), unknown
+	return Round(mass, 1), unknown
 }
 
 // Dissociation constants: Bjellqvist et al., Electrophoresis 14, 1023 (1993) and 15, 529 (1994), as ProtParam uses
@@ -231,14 +231,14 @@ func (x *Index) gaps(r Polymer) []Gap {
 		if okA && okB {
 			d := structure.Distance(p.Pos, q.Pos)
 			if d > limit {
-				out = append(out, Gap{x.Sites[i-1].Ref, x.Sites[i].Ref, max(missing, 0), round(d, 2)})
+				out = append(out, Gap{x.Sites[i-1].Ref, x.Sites[i].Ref, max(missing, 0), Round(d, 2)})
 			}
 			continue
 		}
 		u, okA := a.Centre()
 		v, okB := b.Centre()
 		if missing > 0 && okA && okB { // without the linking atoms only the numbers can tell
-			out = append(out, Gap{x.Sites[i-1].Ref, x.Sites[i].Ref, missing, round(structure.Distance(u, v), 2)})
+			out = append(out, Gap{x.Sites[i-1].Ref, x.Sites[i].Ref, missing, Round(structure.Distance(u, v), 2)})
 		}
 	}
 	return out
@@ -248,8 +248,7 @@ func (x *Index) gaps(r Polymer) []Gap {
 func residueMass(kind structure.Kind, letter byte) float64 {
 	mass := 0.0
 	for i, e := range [...]string{"C", "H", "N", "O", "S", "P"} {
-		weight, _ := structure.Mass(e)
-		mass += weight * float64(formulas[kind][letter][i])
+		mass += structure.Mass(e) * float64(formulas[kind][letter][i])
 	}
 	return mass
 }

@@ -134,9 +134,9 @@ func (x *Index) confidence(lo, hi int) *Confidence {
 	if n == 0 {
 		return nil
 	}
-	c.Mean, c.Min, c.Max = round(sum/n, 2), round(c.Min, 2), round(c.Max, 2)
+	c.Mean, c.Min, c.Max = Round(sum/n, 2), Round(c.Min, 2), Round(c.Max, 2)
 	for _, share := range []*float64{&c.VeryHigh, &c.Confident, &c.Low, &c.VeryLow} {
-		*share = round(*share/n, 4)
+		*share = Round(*share/n, 4)
 	}
 	c.Doubtful = Head(x.stretches(lo, hi, func(v float64) bool { return v < 70 }), maxList)
 	return c
@@ -155,7 +155,7 @@ func (x *Index) stretches(lo, hi int, pass func(float64) bool) []Stretch {
 			sum += x.Sites[j].PLDDT
 			j++
 		}
-		out = append(out, Stretch{x.Sites[i].Ref, x.Sites[j-1].Ref, j - i, round(sum/float64(j-i), 2)})
+		out = append(out, Stretch{x.Sites[i].Ref, x.Sites[j-1].Ref, j - i, Round(sum/float64(j-i), 2)})
 		i = j - 1
 	}
 	return out
@@ -199,7 +199,7 @@ func (f *Facts) readPAE(m structure.Matrix) {
 	for _, v := range m.V {
 		sum += float64(v)
 	}
-	p.Mean = round(sum/float64(len(m.V)), 2)
+	p.Mean = Round(sum/float64(len(m.V)), 2)
 	for i, a := range x.Polymers {
 		for j, b := range x.Polymers[i:] {
 			j += i
@@ -236,7 +236,7 @@ func blockError(m structure.Matrix, a, na, b, nb int) PairError {
 	if n == 0 {
 		return PairError{}
 	}
-	return PairError{Mean: round(sum/n, 2), Min: round(low, 2)}
+	return PairError{Mean: Round(sum/n, 2), Min: Round(low, 2)}
 }
 
 // domains splits a chain where the error across the split is largest, as long as it is at least 10 Å and twice the
@@ -282,7 +282,7 @@ func (x *Index) domains(m structure.Matrix, r Polymer, first int) []Domain {
 			if b == k {
 				to = n - 1
 			}
-			out = append(out, Domain{x.Sites[r.Lo+a*bin].Ref, x.Sites[r.Lo+to].Ref, round(mean(a, b, a, b), 2)})
+			out = append(out, Domain{x.Sites[r.Lo+a*bin].Ref, x.Sites[r.Lo+to].Ref, Round(mean(a, b, a, b), 2)})
 			return
 		}
 		cut(a, at)

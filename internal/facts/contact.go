@@ -128,7 +128,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 		}
 		in.add(x, l, bonds)
 		if bridged {
-			in.Bridges = Head(append(in.Bridges, bridge), MaxNear)
+			in.Bridges = Head(append(in.Bridges, bridge), maxNear)
 		}
 		sides[key][a], sides[key][b] = true, true
 	}
@@ -185,7 +185,7 @@ func (in *Interface) finish(ctx context.Context, x *Index, touched map[int]bool)
 		for i := side.r.Lo; i < side.r.Hi; i++ {
 			if touched[i] {
 				*side.n++
-				if len(*side.refs) < MaxNear {
+				if len(*side.refs) < maxNear {
 					*side.refs = append(*side.refs, x.Sites[i].Ref)
 				}
 			}
@@ -193,17 +193,17 @@ func (in *Interface) finish(ctx context.Context, x *Index, touched map[int]bool)
 	}
 	in.HBonds = nearest(in.HBonds)
 	buried, err := x.buriedArea(ctx, ra, rb)
-	in.Buried = round(buried, 1)
+	in.Buried = Round(buried, 1)
 	return err
 }
 
 // manyPairs is the length at which a list of pairs is cut to the nearest ones while it grows.
-const manyPairs = 2 * MaxNear
+const manyPairs = 2 * maxNear
 
-// nearest returns the MaxNear closest pairs, the closest first, and of equal ones the first of the list.
+// nearest returns the maxNear closest pairs, the closest first, and of equal ones the first of the list.
 func nearest(list []AtomPair) []AtomPair {
 	slices.SortStableFunc(list, func(a, b AtomPair) int { return cmp.Compare(a.Distance, b.Distance) })
-	return slices.Clone(Head(list, MaxNear))
+	return slices.Clone(Head(list, maxNear))
 }
 
 // pairsOf returns the number of pairs of atoms of two sites.
@@ -350,8 +350,8 @@ func (f *Facts) scoreInterfaces(pae structure.Matrix) {
 	for i := range f.Interfaces { // not of every two chains: a file can have millions of such pairs
 		in := &f.Interfaces[i]
 		s := c.Interface(in.polymerA, in.polymerB)
-		in.Scores = &Scores{round(s.IPTM, 4), round(s.IPSAE, 4), round(s.PDockQ, 4), round(s.PDockQ2, 4),
-			round(s.MinPAE, 2), ok}
+		in.Scores = &Scores{Round(s.IPTM, 4), Round(s.IPSAE, 4), Round(s.PDockQ, 4), Round(s.PDockQ2, 4),
+			Round(s.MinPAE, 2), ok}
 	}
 }
 

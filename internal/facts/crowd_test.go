@@ -263,10 +263,10 @@ func TestHydrogenBondsOfACrowd(t *testing.T) {
 		t.Fatalf("%q, %d interfaces", f.Index().Unmeasured, len(f.Interfaces))
 	}
 	in := f.Interfaces[0]
-	if in.HBondN != 90*90 || len(in.HBonds) != MaxNear || cap(in.HBonds) > 2*manyPairs {
+	if in.HBondN != 90*90 || len(in.HBonds) != maxNear || cap(in.HBonds) > 2*manyPairs {
 		t.Errorf("%d candidates of %d, in %d places", len(in.HBonds), in.HBondN, cap(in.HBonds))
 	}
-	if first, last := in.HBonds[0].Distance, in.HBonds[MaxNear-1].Distance; first != 1 || last > 1.01 {
+	if first, last := in.HBonds[0].Distance, in.HBonds[maxNear-1].Distance; first != 1 || last > 1.01 {
 		t.Errorf("the nearest candidates are %v to %v Å apart", first, last)
 	}
 }

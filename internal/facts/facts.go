@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"pleat"
@@ -20,7 +21,7 @@ import (
 // Bounds of a digest. They limit lists only; the counts next to them are complete.
 const (
 	maxList     = 200     // entries of one list
-	MaxNear     = 80      // residues around one ligand, or on one side of an interface
+	maxNear     = 80      // residues around one ligand, or on one side of an interface
 	maxGeometry = 400_000 // heavy atoms beyond which contacts, surface and pockets are left out
 
 	maxSiteAtoms = 2000 // heavy atoms of one residue or ligand
@@ -183,17 +184,12 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 // titleOfPrediction reports whether a title is one that databases of predictions write.
 func titleOfPrediction(title string) bool {
 	t := strings.ToUpper(title)
-	for _, word := range [...]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR",
-		"COMPUTED STRUCTURE MODEL"} {
-		if strings.Contains(t, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR",
+		"COMPUTED STRUCTURE MODEL"}, func(word string) bool { return strings.Contains(t, word) })
 }
 
-// round rounds to n decimals, so that the digest stays short.
-func round(x float64, n int) float64 {
+// Round rounds to n decimals, so that the digest stays short.
+func Round(x float64, n int) float64 {
 	p := math.Pow10(n)
 	return math.Round(x*p) / p
 }

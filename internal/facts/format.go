@@ -1,11 +1,13 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
 
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // How facts are written in sentences. Lengths are in Å, residues as in LYS 48 (chain A).
@@ -26,17 +28,6 @@ func Quantity(n int, one, many string) string { return fmt.Sprintf("%d %s", n, P
 
 // Percent writes a share from 0 to 1 as a percentage with one decimal.
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
-
-// Join joins at most n phrases: a, b and c. It adds how many it omits.
-func Join(list []string, n int) string {
-	if len(list) > n {
-		return strings.Join(list[:n], ", ") + fmt.Sprintf(" and %d more", len(list)-n)
-	}
-	if len(list) < 2 {
-		return strings.Join(list, "")
-	}
-	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
-}
 
 // RefList names at most n residues, each chain once: LYS 6, LYS 8 (chain A); GLU 2 (chain B).
 func RefList(refs []ResidueRef, n int) string {
@@ -64,7 +55,7 @@ func ShortRefs(refs []ResidueRef, n int) string {
 	for _, r := range refs {
 		out = append(out, r.Short())
 	}
-	return Join(out, n)
+	return words.Join(out, n)
 }
 
 // Span names a stretch of a chain by its first and last residue; one residue by its own name.
@@ -97,10 +88,7 @@ func PairRefs(list []AtomPair) (out []ResidueRef) {
 
 // OrNone returns s, or the word none where s is empty.
 func OrNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
+	return cmp.Or(s, "none")
 }
 
 // KindName returns the word for a kind of polymer: protein, RNA, DNA.

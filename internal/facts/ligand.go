@@ -15,7 +15,7 @@ type Ligand struct {
 	Kind  structure.Kind `json:"kind"`
 	Name  string         `json:"name,omitempty"`
 	Atoms int            `json:"heavy_atoms"`
-	// Neighbours are at most MaxNear; Count is complete.
+	// Neighbours are at most maxNear; Count is complete.
 	Neighbours []Neighbour `json:"neighbours,omitempty"` // polymer residues within 4.5 Å, nearest first
 	Count      int         `json:"neighbour_count"`
 	Polar      []AtomPair  `json:"hydrogen_bond_candidates,omitempty"`
@@ -57,7 +57,7 @@ func (f *Facts) ligands(ctx context.Context) error {
 				continue
 			}
 			p := x.Pair(around[j][0], around[j][1])
-			l.Neighbours = append(l.Neighbours, Neighbour{x.Sites[j].Ref, p.AtomA, p.AtomB, round(p.Distance, 2)})
+			l.Neighbours = append(l.Neighbours, Neighbour{x.Sites[j].Ref, p.AtomA, p.AtomB, Round(p.Distance, 2)})
 			bonds, _, _ := x.polar(j, i)
 			if l.Polar = append(l.Polar, bonds...); len(l.Polar) > manyPairs {
 				l.Polar = nearest(l.Polar)
@@ -65,7 +65,7 @@ func (f *Facts) ligands(ctx context.Context) error {
 		}
 		l.Count = len(l.Neighbours)
 		slices.SortStableFunc(l.Neighbours, func(a, b Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
-		l.Neighbours, l.Polar = Head(l.Neighbours, MaxNear), nearest(l.Polar)
+		l.Neighbours, l.Polar = Head(l.Neighbours, maxNear), nearest(l.Polar)
 		f.Ligands = append(f.Ligands, l)
 	}
 	return nil

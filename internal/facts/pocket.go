@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -213,7 +214,7 @@ func (l *lattice) flood(c int, seen []bool) []int {
 
 // pocket describes the cells of one pocket: its centre, the residues that line it, and the ligands inside.
 func (x *Index) pocket(ctx context.Context, l *lattice, cells []int, volume float64) (Pocket, error) {
-	p := Pocket{Volume: round(volume, 0)}
+	p := Pocket{Volume: Round(volume, 0)}
 	touched, filled := map[int]bool{}, map[int]bool{}
 	var buf []int
 	for _, c := range cells {
@@ -234,16 +235,10 @@ func (x *Index) pocket(ctx context.Context, l *lattice, cells []int, volume floa
 		}
 	}
 	for k := range p.Centre {
-		p.Centre[k] = round(p.Centre[k], 1)
+		p.Centre[k] = Round(p.Centre[k], 1)
 	}
-	list := func(set map[int]bool) (out []int) {
-		for o := range set {
-			out = append(out, o)
-		}
-		slices.Sort(out)
-		return out
-	}
+	list := func(set map[int]bool) []int { return slices.Sorted(maps.Keys(set)) }
 	p.Count = len(touched)
-	p.Residues, p.Ligands = x.Refs(Head(list(touched), MaxNear)), x.Refs(list(filled))
+	p.Residues, p.Ligands = x.Refs(Head(list(touched), maxNear)), x.Refs(list(filled))
 	return p, nil
 }

@@ -93,7 +93,7 @@ func (x *Index) secondary(r Polymer) *Secondary {
 		return nil
 	}
 	out.States = string(states)
-	share := func(k int) float64 { return round(float64(k)/float64(out.Assigned), 4) }
+	share := func(k int) float64 { return Round(float64(k)/float64(out.Assigned), 4) }
 	out.Helix, out.Strand, out.Other = share(n[0]), share(n[1]), share(n[2])
 	for i := 0; i < len(states); {
 		j := i + 1

@@ -164,15 +164,8 @@ func (x *Index) buriedArea(ctx context.Context, a, b Polymer) (float64, error) {
 func (x *Index) gyration(lo, hi int) float64 {
 	var m float64
 	var c structure.Vec
-	weigh := func(p int) float64 {
-		if w, ok := structure.Mass(x.Atoms[p].Element); ok {
-			return w
-		}
-		w, _ := structure.Mass("C")
-		return w
-	}
 	for p := lo; p < hi; p++ {
-		w := weigh(p)
+		w := structure.Mass(x.Atoms[p].Element)
 		m += w
 		for k := range c {
 			c[k] += w * x.Points[p][k]
@@ -187,7 +180,7 @@ func (x *Index) gyration(lo, hi int) float64 {
 	sum := 0.0
 	for p := lo; p < hi; p++ {
 		d := structure.Distance(x.Points[p], c)
-		sum += weigh(p) * d * d
+		sum += structure.Mass(x.Atoms[p].Element) * d * d
 	}
 	return math.Sqrt(sum / m)
 }
@@ -217,8 +210,8 @@ func (f *Facts) shape(ctx context.Context) error {
 		lo, hi := x.Sites[r.Lo].Lo, x.Sites[r.Hi-1].Hi
 		whole.Atoms, whole.Points = append(whole.Atoms, x.Atoms[lo:hi]...), append(whole.Points, x.Points[lo:hi]...)
 	}
-	f.Shape.Area = round(f.Shape.Area, 0)
-	f.Shape.Gyration = round(whole.gyration(0, len(whole.Points)), 2)
+	f.Shape.Area = Round(f.Shape.Area, 0)
+	f.Shape.Gyration = Round(whole.gyration(0, len(whole.Points)), 2)
 	if len(centres) > 10_000 {
 		return nil
 	}
@@ -234,7 +227,7 @@ func (f *Facts) shape(ctx context.Context) error {
 			}
 		}
 	}
-	f.Shape.Longest = round(math.Sqrt(f.Shape.Longest), 2)
+	f.Shape.Longest = Round(math.Sqrt(f.Shape.Longest), 2)
 	return nil
 }
 
@@ -273,11 +266,11 @@ func (f *Facts) patches(ctx context.Context) error {
 			continue
 		}
 		slices.Sort(group)
-		p := Patch{Residues: x.Refs(Head(group, MaxNear))}
+		p := Patch{Residues: x.Refs(Head(group, maxNear))}
 		for _, j := range group {
 			p.Area += x.Sites[j].Area
 		}
-		p.Area = round(p.Area, 0)
+		p.Area = Round(p.Area, 0)
 		f.Patches = append(f.Patches, p)
 	}
 	slices.SortStableFunc(f.Patches, func(a, b Patch) int { return cmp.Compare(b.Area, a.Area) })

@@ -1,9 +1,12 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"pleat/internal/words"
 )
 
 // Summary returns the overview in sentences, and the residues that it names.
@@ -45,11 +48,7 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 	if f.Predicted {
 		kind = "predicted structure"
 	}
-	name := f.Title
-	if name == "" {
-		name = f.Source
-	}
-	if name != "" {
+	if name := cmp.Or(f.Title, f.Source); name != "" {
 		kind += " “" + Clip(name, 120) + "”"
 	}
 	say("The %s has %s with %d residues, %s and %s.", kind, Quantity(len(f.Chains), "chain", "chains"), f.Residues,
@@ -136,14 +135,14 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 			for _, g := range c.Secondary.Segments {
 				list = append(list, fmt.Sprintf("%s %d–%d", g.Kind(), g.From.Number, g.To.Number))
 			}
-			say("Secondary structure of chain %s: %s.", c.ID, OrNone(Join(list, n)))
+			say("Secondary structure of chain %s: %s.", c.ID, OrNone(words.Join(list, n)))
 		}
 		if c.Confidence != nil {
 			var list []string
 			for _, s := range c.Confidence.Doubtful {
 				list = append(list, fmt.Sprintf("%d–%d (mean %.0f)", s.From.Number, s.To.Number, s.Mean))
 			}
-			say("pLDDT below 70 in chain %s: %s.", c.ID, OrNone(Join(list, n)))
+			say("pLDDT below 70 in chain %s: %s.", c.ID, OrNone(words.Join(list, n)))
 		}
 		for _, g := range Head(c.Gaps, n) {
 			say("Gap between %s and %s, %d missing by the numbers.", g.After, g.Before, g.Missing)
@@ -154,7 +153,7 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 		for _, v := range l.Neighbours {
 			list = append(list, fmt.Sprintf("%s %s", v.Residue, Angstrom(v.Distance)))
 		}
-		say("Around %s: %s.", l.Ref, OrNone(Join(list, 30)))
+		say("Around %s: %s.", l.Ref, OrNone(words.Join(list, 30)))
 	}
 	for _, in := range Head(f.Interfaces, n) {
 		say("Interface %s–%s: chain %s %s; chain %s %s.", in.A, in.B, in.A, ShortRefs(in.ResiduesA, 60), in.B,

@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"pleat"
 )
@@ -124,12 +125,8 @@ func ratedPairs(s *pleat.Prediction) (out []pleat.PairScore) {
 // hasPoorInterface reports whether an interface or, where no pair has one, the arrangement has an ipTM below 0.6.
 func hasPoorInterface(s *pleat.Prediction) bool {
 	pairs := ratedPairs(s)
-	for _, p := range pairs {
-		if *p.IPTM < uncertainIPTM {
-			return true
-		}
-	}
-	return len(pairs) == 0 && s.IPTM != nil && *s.IPTM < uncertainIPTM
+	return slices.ContainsFunc(pairs, func(p pleat.PairScore) bool { return *p.IPTM < uncertainIPTM }) ||
+		len(pairs) == 0 && s.IPTM != nil && *s.IPTM < uncertainIPTM
 }
 
 // reliability says what an ipTM means.
@@ -188,8 +185,7 @@ func (f *Facts) judge(scores *pleat.Prediction) {
 			scores.Chains = append(scores.Chains, c.ID)
 		}
 		if n := float64(len(plddt)); n > 0 {
-			mean := sum / n
-			scores.MeanPLDDT = &mean
+			scores.MeanPLDDT = new(sum / n)
 		}
 		for _, in := range f.Interfaces {
 			if in.Scores != nil && in.Scores.HasPAE {

@@ -124,9 +124,9 @@ func (s StructureSource) Compared() (of, kind string) {
 	return of, kind
 }
 
-// PublicCompared returns what anybody may know of an entry of a comparison: its kind, and the id of an entry of the
+// publicCompared returns what anybody may know of an entry of a comparison: its kind, and the id of an entry of the
 // Protein Data Bank.
-func PublicCompared(of string) string {
+func publicCompared(of string) string {
 	kind, _, _ := strings.Cut(of, ":")
 	if kind == "pdb" {
 		return of
@@ -142,7 +142,7 @@ func RemoveCompared(input map[string]json.RawMessage) error {
 		return nil
 	}
 	for i := range of {
-		of[i] = PublicCompared(of[i])
+		of[i] = publicCompared(of[i])
 	}
 	var err error
 	input["of"], err = encode(of)
@@ -157,7 +157,7 @@ func publicComparison(row json.RawMessage) (json.RawMessage, error) {
 	}
 	for i := range c.Structures {
 		s := &c.Structures[i]
-		if s.Of = PublicCompared(s.Of); s.Kind == "pdb" {
+		if s.Of = publicCompared(s.Of); s.Kind == "pdb" {
 			continue
 		}
 		s.Name = fmt.Sprintf("Structure %d", i+1)

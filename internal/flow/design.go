@@ -177,7 +177,7 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 	s.Fold = pleat.FoldRef{Job: pleat.JobID(f.uuid("sourceJobId")), Run: pleat.RunID(f.uuid("sourceJobRunId"))}
 	s.Structure = pleat.FileRef{Item: pleat.ItemID(f.uuid("libraryItemId")), Name: f.string("fileName", 255)}
 	s.ID = strings.ToUpper(f.string("pdbId", 16))
-	t.Sequence = readTargetSequence(f)
+	t.Sequence = f.protein("sequence", 10_000, "a target has")
 	t.CCD = strings.ToUpper(f.string("ccd", 16))
 	t.SMILES = readTargetSMILES(f)
 	if f.failMisspelt() {
@@ -213,26 +213,10 @@ func readTarget(f *fields, p *Plan, t *DesignTask) {
 			f.fail(f.pathOf(named[0]), " is empty")
 		}
 	}
-	if t.CCD != "" && !ccdCode.MatchString(t.CCD) {
+	if t.CCD != "" && !pleat.IsCCD(t.CCD) {
 		f.fail(f.pathOf("ccd"), " is %q; it must be a code of the Chemical Component Dictionary, such as ATP",
 			pleat.Clip(t.CCD))
 	}
-}
-
-// ccdCode matches codes of the Chemical Component Dictionary.
-var ccdCode = regexp.MustCompile(`^[A-Z0-9]{1,5}$`)
-
-// readTargetSequence reads the sequence of a target.
-func readTargetSequence(f *fields) string {
-	s := strings.ToUpper(strings.Join(strings.Fields(f.string("sequence", 10_000)), ""))
-	for i, r := range []rune(s) {
-		if !strings.ContainsRune(aminoAcids, r) {
-			f.fail(f.pathOf("sequence"), ", residue %d: %s; a target has the letters %s", i+1,
-				pleat.NotALetter(pleat.Protein, r), aminoAcids)
-			break
-		}
-	}
-	return s
 }
 
 // readResidues reads a list of at most most residues by chain. An item of redesign needs no residues.

@@ -141,6 +141,19 @@ func (f *fields) string(name string, most int, others ...string) string {
 	return s
 }
 
+// protein returns a sequence of amino acids in capitals without spaces. has is who knows which letters, for messages.
+func (f *fields) protein(name string, most int, has string) string {
+	s := strings.ToUpper(strings.Join(strings.Fields(f.string(name, most)), ""))
+	for i, r := range []rune(s) {
+		if !strings.ContainsRune(aminoAcids, r) {
+			f.fail(f.pathOf(name), ", residue %d: %s; %s the letters %s", i+1, pleat.NotALetter(pleat.Protein, r), has,
+				aminoAcids)
+			break
+		}
+	}
+	return s
+}
+
 // enum reads one of several words; def if it is absent.
 func (f *fields) enum(name, def string, words []string, others ...string) string {
 	s := f.string(name, 64, others...)
@@ -150,12 +163,17 @@ func (f *fields) enum(name, def string, words []string, others ...string) string
 	case slices.Contains(words, s):
 		return s
 	}
-	if n := pleat.Nearest(s, words); n != "" {
-		f.fail(f.pathOf(name), " is %q; did you mean %q?", pleat.Clip(s), n)
-	} else {
-		f.fail(f.pathOf(name), " is %q; it must be %s", pleat.Clip(s), strings.Join(words, ", "))
-	}
+	f.failWord(name, s, words)
 	return def
+}
+
+// failWord refuses a word that is none of those that a field takes.
+func (f *fields) failWord(name, got string, words []string) {
+	if n := pleat.Nearest(got, words); n != "" {
+		f.fail(f.pathOf(name), " is %q; did you mean %q?", pleat.Clip(got), n)
+	} else {
+		f.fail(f.pathOf(name), " is %q; it must be %s", pleat.Clip(got), strings.Join(words, ", "))
+	}
 }
 
 // uuid reads a UUID in lower case; empty if it is absent.

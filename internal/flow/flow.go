@@ -120,8 +120,8 @@ type SourceSize struct {
 
 // Limits of an input.
 const (
-	MaxInput    = 256 << 10 // bytes of a workflow_input
-	MaxQuestion = 8 << 10   // bytes of a question
+	maxInput    = 256 << 10 // bytes of a workflow_input
+	maxQuestion = 8 << 10   // bytes of a question
 )
 
 // inputPath is the path of a workflow's input in a request.
@@ -185,9 +185,9 @@ func ParseDraft(alias string, input json.RawMessage) (Plan, error) {
 
 // parse completes a plan, of which Alias and Draft are set, from its input at a path.
 func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
-	if len(input) > MaxInput {
+	if len(input) > maxInput {
 		return Plan{}, pleat.InvalidField(cmp.Or(path, "the body"), " has %d bytes; at most %d are allowed", len(input),
-			MaxInput)
+			maxInput)
 	}
 	var known bool
 	if _, p.Kind, known = pleat.WorkflowAlias(p.Alias); !known {

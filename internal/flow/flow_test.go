@@ -225,7 +225,7 @@ func TestRefusals(t *testing.T) {
 		{"md", `{"files":{"pdb":{}}}`, "files.pdb.libraryItemId is required; POST"},
 		{"md", `{` + fold + `"files":{"pdb":{"libraryItemId":"` + item + `"}}}`, "names a fold job and files"},
 		{"md", `{` + fold + `"seed":-1}`, "seed is -1; it must be a whole number"},
-		{"md", `{` + fold + `"name":"` + strings.Repeat("x", MaxInput) + `"}`, "at most 262144 are allowed"},
+		{"md", `{` + fold + `"name":"` + strings.Repeat("x", maxInput) + `"}`, "at most 262144 are allowed"},
 	} {
 		_, err := Parse(c.word, json.RawMessage(c.input))
 		var refusal *pleat.Error

@@ -53,7 +53,7 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 		"sourceUserId":       fold.User,
 	}
 	if kind == pleat.TaskQnA {
-		question := f.string("initial_question", MaxQuestion)
+		question := f.string("initial_question", maxQuestion)
 		input["targetSource"], input["question"], out.Plan.Draft = SourceFold, question, question == ""
 		if w := f.raw("webhooks"); w != nil {
 			input["webhooks"] = w
@@ -67,7 +67,8 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 				delete(given, s)
 			}
 		}
-		for k, v := range overrides(given) {
+		delete(given, "enabled")
+		for k, v := range given {
 			input[k] = v
 		}
 		input["sourceType"] = SourceFold

@@ -3,7 +3,6 @@ package flow
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,14 +83,7 @@ func readMD(f *fields, p *Plan) {
 
 // readSequence reads the one-letter codes of a protein in upper case without white space.
 func readSequence(f *fields) string {
-	s := strings.ToUpper(strings.Join(strings.Fields(f.string("sequence", 100_000)), ""))
-	for i, r := range []rune(s) {
-		if !strings.ContainsRune(aminoAcids, r) {
-			f.fail(f.pathOf("sequence"), ", residue %d: %s; dynamics knows the letters %s", i+1,
-				pleat.NotALetter(pleat.Protein, r), aminoAcids)
-			break
-		}
-	}
+	s := f.protein("sequence", 100_000, "dynamics knows")
 	if s != "" && (len(s) < 2 || len(s) > calvados.MaxBeads) {
 		f.fail(f.pathOf("sequence"), " has %d residues; dynamics takes 2 to %d", len(s), calvados.MaxBeads)
 	}
@@ -267,11 +259,4 @@ func checkPhysics(f *fields, m *pleat.MDInput) {
 	for _, fault := range pleat.ErrorsOf(p.CheckBox(n, calvados.DisorderedSpan(n))) {
 		f.refuse(f.nested(fault))
 	}
-}
-
-// overrides returns the fields of a destination that become input of the workflow it starts: all except enabled.
-func overrides(settings map[string]json.RawMessage) map[string]json.RawMessage {
-	out := maps.Clone(settings)
-	delete(out, "enabled")
-	return out
 }

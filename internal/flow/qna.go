@@ -2,6 +2,7 @@ package flow
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"pleat"
@@ -12,7 +13,7 @@ var uniprotID = regexp.MustCompile(`^(?:[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9]
 
 // readQnA reads a question and its source into p. The question of a draft may be blank.
 func readQnA(f *fields, p *Plan) {
-	q := &pleat.QnAInput{Question: f.string("question", MaxQuestion)}
+	q := &pleat.QnAInput{Question: f.string("question", maxQuestion)}
 	p.QnA = q
 	if err := CheckQuestion(q.Question, f.pathOf("question")); err != nil &&
 		(!p.Draft || strings.TrimSpace(q.Question) != "") {
@@ -64,15 +65,15 @@ func readQnA(f *fields, p *Plan) {
 	q.Source, q.Reference = string(p.Source.Kind), p.Source.Reference()
 }
 
-// CheckQuestion returns an error for a question that is blank, has more than [MaxQuestion] bytes, or holds control
+// CheckQuestion returns an error for a question that is blank, has more than [maxQuestion] bytes, or holds control
 // characters or bytes that are not UTF-8. field is its path in the request.
 func CheckQuestion(question, field string) error {
 	if strings.TrimSpace(question) == "" {
 		return pleat.InvalidField(field, " is required and must not be empty; "+
 			"create_mode \"draft\" takes a workflow without")
 	}
-	if len(question) > MaxQuestion {
-		return pleat.InvalidField(field, " has %d bytes; at most %d are allowed", len(question), MaxQuestion)
+	if len(question) > maxQuestion {
+		return pleat.InvalidField(field, " has %d bytes; at most %d are allowed", len(question), maxQuestion)
 	}
 	for i, r := range question {
 		if r == '\ufffd' || r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
@@ -89,16 +90,10 @@ var qnaSources = []string{"fold_job", "library", "upload", "pdb", "uniprot"}
 func sourceKind(f *fields, given map[SourceKind]bool) SourceKind {
 	got := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(f.string("targetSource", 64)))
 	if got != "" {
-		for _, k := range qnaSources {
-			if k == got {
-				return SourceKind(k)
-			}
+		if slices.Contains(qnaSources, got) {
+			return SourceKind(got)
 		}
-		if n := pleat.Nearest(got, qnaSources); n != "" {
-			f.fail(f.pathOf("targetSource"), " is %q; did you mean %q?", pleat.Clip(got), n)
-		} else {
-			f.fail(f.pathOf("targetSource"), " is %q; it must be %s", pleat.Clip(got), strings.Join(qnaSources, ", "))
-		}
+		f.failWord("targetSource", got, qnaSources)
 		return SourceNone
 	}
 	var kinds []string

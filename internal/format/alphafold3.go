@@ -123,25 +123,15 @@ func readAlphaFold3(text string, in *reading) error {
 
 // addAF3Item adds one entity. at is its path in the file.
 func (d *draft) addAF3Item(at string, item *af3Item) error {
-	var taken []string
-	var err error
-	chain := func(key string, kind pleat.EntityKind, c *af3Chain) {
-		if c == nil {
-			return
-		}
-		if taken = append(taken, key); len(taken) == 1 {
-			err = d.addAF3Chain(at+"."+key, kind, c)
-		}
+	chain := func(kind pleat.EntityKind, c *af3Chain) alternative {
+		return alternative{string(kind), c != nil, func(at string) error { return d.addAF3Chain(at, kind, c) }}
 	}
-	chain("protein", pleat.Protein, item.Protein)
-	chain("rna", pleat.RNA, item.RNA)
-	chain("dna", pleat.DNA, item.DNA)
-	if item.Ligand != nil {
-		if taken = append(taken, "ligand"); len(taken) == 1 {
-			err = d.addAF3Ligand(at+".ligand", item.Ligand)
-		}
-	}
-	return exactlyOne(at, taken, err, "protein, rna, dna, ligand")
+	return addOne(at, []alternative{
+		chain(pleat.Protein, item.Protein),
+		chain(pleat.RNA, item.RNA),
+		chain(pleat.DNA, item.DNA),
+		{"ligand", item.Ligand != nil, func(at string) error { return d.addAF3Ligand(at, item.Ligand) }},
+	})
 }
 
 // addAF3Chain adds a polymer with its modifications.

@@ -139,12 +139,9 @@ func (d *draft) boltzIDs(item, n node) ([]string, error) {
 		return nil, pleat.Invalidf("%s.id (line %d) is required; it must be the name of a chain, or a list of them",
 			item.At, item.Line)
 	}
-	list := []node{n}
-	if n.Kind == yaml.SequenceNode {
-		var err error
-		if list, err = n.List(pleat.MaxChains); err != nil {
-			return nil, err
-		}
+	list, err := n.ListOrOne(pleat.MaxChains)
+	if err != nil {
+		return nil, err
 	}
 	var ids []string
 	for _, one := range list {

@@ -168,12 +168,9 @@ func (d *draft) boltzNames(n node) ([]string, error) {
 	if n.Null() {
 		return nil, nil
 	}
-	items := []node{n}
-	if n.Kind == yaml.SequenceNode {
-		var err error
-		if items, err = n.List(pleat.MaxChains); err != nil {
-			return nil, err
-		}
+	items, err := n.ListOrOne(pleat.MaxChains)
+	if err != nil {
+		return nil, err
 	}
 	var out []string
 	for _, item := range items {

@@ -56,19 +56,13 @@ func readFASTA(text string, in *reading) error {
 	if in.opt.Rows {
 		most = max(most, in.opt.Jobs)
 	}
-	records, err := splitFASTA(text, most)
+	records, err := in.readRecords(text, most)
 	if err != nil {
 		return err
 	}
 	complexes, kinds := false, 0
 	for i := range records {
 		r := &records[i]
-		if err := r.readHeader(); err != nil {
-			return err
-		}
-		if err := r.joinLines(in); err != nil {
-			return err
-		}
 		complexes = complexes || r.kind == "" && strings.Contains(r.text, ":")
 		if r.kind != "" {
 			kinds++
@@ -87,6 +81,17 @@ func readFASTA(text string, in *reading) error {
 		}
 	}
 	return nil
+}
+
+// readRecords reads at most the given number of records.
+func (in *reading) readRecords(text string, most int) ([]record, error) {
+	records, err := splitFASTA(text, most)
+	for i := 0; i < len(records) && err == nil; i++ {
+		if err = records[i].readHeader(); err == nil {
+			err = records[i].joinLines(in)
+		}
+	}
+	return records, err
 }
 
 // splitFASTA splits a file into at most the given number of records. Lines that start with ';' and empty lines are
@@ -197,29 +202,28 @@ func (r *record) joinLines(in *reading) error {
 // records, or the caller's if the header states a kind.
 func foldTogether(records []record, in *reading) error {
 	d := in.draft("")
-	for i := range records {
-		if err := d.addRecord(&records[i]); err != nil {
-			return err
-		}
-	}
-	if err := d.nameChains(); err != nil {
+	if err := d.addRecords(records); err != nil {
 		return err
 	}
 	first := &records[0]
 	name, _, _ := strings.Cut(first.label, " ")
-	name = nameOfRecords(name, len(records))
+	if name != "" && len(records) > 1 {
+		name = fmt.Sprintf("%s + %d more", name, len(records)-1)
+	}
 	if first.kind != "" && in.opt.Name != "" {
 		name = in.opt.Name
 	}
 	return d.finish(name)
 }
 
-// nameOfRecords returns the name of a job from the name of its first record: "GB1", or "GB1 + 2 more".
-func nameOfRecords(first string, records int) string {
-	if first == "" || records < 2 {
-		return first
+// addRecords adds the chains of all records and names them.
+func (d *draft) addRecords(records []record) error {
+	for i := range records {
+		if err := d.addRecord(&records[i]); err != nil {
+			return err
+		}
 	}
-	return fmt.Sprintf("%s + %d more", first, records-1)
+	return d.nameChains()
 }
 
 // addRecord adds the molecules of one record: a ligand, or one chain or several chains separated by ':'.

@@ -67,9 +67,17 @@ func eachElement(text string, do func(i int, raw json.RawMessage) error) error {
 	return nil
 }
 
-// eachJob reads a file that is a list of jobs. A short one is decoded as a whole, so that messages have the whole path
-// of a value; of a long one each job is.
-func eachJob[T any](text string, in *reading, read func(j *T, d *draft) error) error {
+// eachJob reads a file that is a list of jobs, or one job, which the program itself does not take. A short list is
+// decoded as a whole, so that messages have the whole path of a value; of a long one each job is.
+func eachJob[T any](text string, in *reading, program string, read func(j *T, d *draft) error) error {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		var one T
+		if err := decodeOne(text, &one); err != nil {
+			return err
+		}
+		in.addNote("The file is one job instead of a list of jobs; %s itself takes lists alone", program)
+		return read(&one, in.draft(""))
+	}
 	at := func(i int) string { return fmt.Sprintf("[%d]", i) }
 	if len(text) <= MaxBytes {
 		var jobs []T

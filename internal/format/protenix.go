@@ -69,15 +69,7 @@ type protenixIon struct {
 
 // readProtenix reads a list of jobs, or a single job with a note.
 func readProtenix(text string, in *reading) error {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		var one protenixJob
-		if err := decodeOne(text, &one); err != nil {
-			return err
-		}
-		in.addNote("The file is one job instead of a list of jobs; Protenix itself takes lists alone")
-		return readProtenixJob(&one, in.draft(""))
-	}
-	return eachJob(text, in, readProtenixJob)
+	return eachJob(text, in, "Protenix", readProtenixJob)
 }
 
 // protenixDraft is a draft whose entities have numbers.
@@ -138,42 +130,29 @@ func (d *protenixDraft) copies(at string, count *int, given []string) ([]string,
 
 // addItem adds one entity. at is its path in the file.
 func (d *protenixDraft) addItem(at string, item *protenixItem) error {
-	var err error
-	var taken []string
-	take := func(key string, add func(at string) error) {
-		if taken = append(taken, key); len(taken) == 1 {
-			err = add(at + "." + key)
-		}
+	chain := func(kind pleat.EntityKind, c *protenixChain) func(string) error {
+		return func(at string) error { return d.addChain(at, kind, c) }
 	}
-	for _, p := range []struct {
-		key   string
-		kind  pleat.EntityKind
-		chain *protenixChain
-	}{
-		{"proteinChain", pleat.Protein, item.Protein}, {"rnaSequence", pleat.RNA, item.RNA},
-		{"dnaSequence", pleat.DNA, item.DNA},
-	} {
-		if p.chain != nil {
-			take(p.key, func(at string) error { return d.addChain(at, p.kind, p.chain) })
-		}
+	return addOne(at, []alternative{
+		{"proteinChain", item.Protein != nil, chain(pleat.Protein, item.Protein)},
+		{"rnaSequence", item.RNA != nil, chain(pleat.RNA, item.RNA)},
+		{"dnaSequence", item.DNA != nil, chain(pleat.DNA, item.DNA)},
+		{"ligand", item.Ligand != nil, func(at string) error { return d.addLigand(at, item.Ligand) }},
+		{"ion", item.Ion != nil, func(at string) error { return d.addIon(at, item.Ion) }},
+	})
+}
+
+// addIon adds an ion.
+func (d *protenixDraft) addIon(at string, l *protenixIon) error {
+	q, err := ccdLigand(at+".ion", strings.TrimPrefix(l.Ion, codePrefix))
+	if err != nil {
+		return err
 	}
-	if item.Ligand != nil {
-		take("ligand", func(at string) error { return d.addLigand(at, item.Ligand) })
+	ids, err := d.copies(at, l.Count, l.ID)
+	if err != nil {
+		return err
 	}
-	if l := item.Ion; l != nil {
-		take("ion", func(at string) error {
-			q, err := ccdLigand(at+".ion", strings.TrimPrefix(l.Ion, codePrefix))
-			if err != nil {
-				return err
-			}
-			ids, err := d.copies(at, l.Count, l.ID)
-			if err != nil {
-				return err
-			}
-			return d.add(entity{at, q, ids})
-		})
-	}
-	return exactlyOne(at, taken, err, "proteinChain, rnaSequence, dnaSequence, ligand, ion")
+	return d.add(entity{at, q, ids})
 }
 
 // addChain adds a polymer.
@@ -254,14 +233,7 @@ func (d *protenixDraft) addLigand(at string, l *protenixLigand) error {
 // protenixBond is a covalent bond. The names that begin with left and right are those of earlier versions. Numbers may
 // be strings. Without copies it is one for each pair of copies with the same number.
 type protenixBond struct {
-	Entity1       any `json:"entity1"`
-	Copy1         any `json:"copy1"`
-	Position1     any `json:"position1"`
-	Atom1         any `json:"atom1"`
-	Entity2       any `json:"entity2"`
-	Copy2         any `json:"copy2"`
-	Position2     any `json:"position2"`
-	Atom2         any `json:"atom2"`
+	protenixEnds
 	LeftEntity    any `json:"left_entity"`
 	LeftCopy      any `json:"left_copy"`
 	LeftPosition  any `json:"left_position"`
@@ -270,6 +242,18 @@ type protenixBond struct {
 	RightCopy     any `json:"right_copy"`
 	RightPosition any `json:"right_position"`
 	RightAtom     any `json:"right_atom"`
+}
+
+// protenixEnds are the two ends of a bond or a contact.
+type protenixEnds struct {
+	Entity1   any `json:"entity1"`
+	Copy1     any `json:"copy1"`
+	Position1 any `json:"position1"`
+	Atom1     any `json:"atom1"`
+	Entity2   any `json:"entity2"`
+	Copy2     any `json:"copy2"`
+	Position2 any `json:"position2"`
+	Atom2     any `json:"atom2"`
 }
 
 // protenixEnd is one end of a bond or a contact as the file has it; names are those of its fields.
@@ -288,9 +272,14 @@ func (b *protenixBond) ends() [2]protenixEnd {
 				b.RightEntity, b.RightCopy, b.RightPosition, b.RightAtom},
 		}
 	}
+	return b.protenixEnds.ends()
+}
+
+// ends returns the two ends.
+func (e *protenixEnds) ends() [2]protenixEnd {
 	return [2]protenixEnd{
-		{[4]string{"entity1", "copy1", "position1", "atom1"}, b.Entity1, b.Copy1, b.Position1, b.Atom1},
-		{[4]string{"entity2", "copy2", "position2", "atom2"}, b.Entity2, b.Copy2, b.Position2, b.Atom2},
+		{[4]string{"entity1", "copy1", "position1", "atom1"}, e.Entity1, e.Copy1, e.Position1, e.Atom1},
+		{[4]string{"entity2", "copy2", "position2", "atom2"}, e.Entity2, e.Copy2, e.Position2, e.Atom2},
 	}
 }
 
@@ -399,16 +388,9 @@ type protenixNear struct {
 
 // protenixContact bounds the distance in Å of two residues or atoms.
 type protenixContact struct {
-	Entity1   any      `json:"entity1"`
-	Copy1     any      `json:"copy1"`
-	Position1 any      `json:"position1"`
-	Atom1     any      `json:"atom1"`
-	Entity2   any      `json:"entity2"`
-	Copy2     any      `json:"copy2"`
-	Position2 any      `json:"position2"`
-	Atom2     any      `json:"atom2"`
-	Most      *float64 `json:"max_distance"`
-	Least     float64  `json:"min_distance"`
+	protenixEnds
+	Most  *float64 `json:"max_distance"`
+	Least float64  `json:"min_distance"`
 }
 
 // protenixPocket asks for a chain near residues.
@@ -454,10 +436,7 @@ func (d *protenixDraft) one(at string, e protenixEnd) (pleat.ResidueRef, error) 
 // addContact adds a contact of two residues. Atoms and a least distance are dropped with notes.
 func (d *protenixDraft) addContact(at string, c *protenixContact) error {
 	var ends [2]pleat.ResidueRef
-	for i, e := range []protenixEnd{
-		{[4]string{"entity1", "copy1", "position1", "atom1"}, c.Entity1, c.Copy1, c.Position1, c.Atom1},
-		{[4]string{"entity2", "copy2", "position2", "atom2"}, c.Entity2, c.Copy2, c.Position2, c.Atom2},
-	} {
+	for i, e := range c.ends() {
 		var err error
 		if ends[i], err = d.one(at, e); err != nil {
 			return err

@@ -115,15 +115,7 @@ const codePrefix = "CCD_"
 
 // readServer reads a list of jobs, or a single job with a note.
 func readServer(text string, in *reading) error {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		var one serverJob
-		if err := decodeOne(text, &one); err != nil {
-			return err
-		}
-		in.addNote("The file is one job instead of a list of jobs; the AlphaFold Server itself takes lists alone")
-		return readServerJob(&one, in.draft(""))
-	}
-	return eachJob(text, in, readServerJob)
+	return eachJob(text, in, "the AlphaFold Server", readServerJob)
 }
 
 // readServerJob reads one job of the list into d.
@@ -150,42 +142,45 @@ func readServerJob(j *serverJob, d *draft) error {
 
 // addServerItem adds one entity. at is its path in the file.
 func (d *draft) addServerItem(at string, item *serverItem) error {
-	var err error
-	var taken []string
-	take := func(key string, add func(at string) error) {
-		if taken = append(taken, key); len(taken) == 1 {
-			err = add(at + "." + key)
-		}
-	}
 	chain := func(kind pleat.EntityKind, c *serverChain) func(string) error {
 		return func(at string) error { return d.addServerChain(at, kind, c) }
 	}
-	if item.ProteinChain != nil {
-		take("proteinChain", chain(pleat.Protein, item.ProteinChain))
-	}
-	if item.RNASequence != nil {
-		take("rnaSequence", chain(pleat.RNA, item.RNASequence))
-	}
-	if item.DNASequence != nil {
-		take("dnaSequence", chain(pleat.DNA, item.DNASequence))
-	}
-	if l := item.Ligand; l != nil {
-		take("ligand", func(at string) error { return d.addComponent(at, at+".ligand", l.Ligand, l.Count) })
-	}
-	if l := item.Ion; l != nil {
-		take("ion", func(at string) error { return d.addComponent(at, at+".ion", l.Ion, l.Count) })
-	}
-	return exactlyOne(at, taken, err, "proteinChain, rnaSequence, dnaSequence, ligand, ion")
+	return addOne(at, []alternative{
+		{"proteinChain", item.ProteinChain != nil, chain(pleat.Protein, item.ProteinChain)},
+		{"rnaSequence", item.RNASequence != nil, chain(pleat.RNA, item.RNASequence)},
+		{"dnaSequence", item.DNASequence != nil, chain(pleat.DNA, item.DNASequence)},
+		{"ligand", item.Ligand != nil, func(at string) error {
+			return d.addComponent(at, at+".ligand", item.Ligand.Ligand, item.Ligand.Count)
+		}},
+		{"ion", item.Ion != nil, func(at string) error {
+			return d.addComponent(at, at+".ion", item.Ion.Ion, item.Ion.Count)
+		}},
+	})
 }
 
-// exactlyOne returns an error for an item of several kinds or none; taken are the kinds it has, all those it may
-// have. err is another fault of the item, which is returned where there is exactly one.
-func exactlyOne(at string, taken []string, err error, all string) error {
-	switch {
+// alternative is one of the kinds that an item may be of: its key, whether the item has it, and what adds it.
+type alternative struct {
+	key string
+	has bool
+	add func(at string) error
+}
+
+// addOne adds the item at a path. It returns an error for an item of several kinds or none.
+func addOne(at string, kinds []alternative) (err error) {
+	var all, taken []string
+	for _, k := range kinds {
+		if all = append(all, k.key); !k.has {
+			continue
+		}
+		if taken = append(taken, k.key); len(taken) == 1 {
+			err = k.add(at + "." + k.key)
+		}
+	}
+	switch must := at + " must have exactly one of " + strings.Join(all, ", "); {
 	case len(taken) == 0:
-		return pleat.Invalidf("%s must have exactly one of %s; it has none of them", at, all)
+		return pleat.Invalidf("%s; it has none of them", must)
 	case len(taken) > 1:
-		return pleat.Invalidf("%s must have exactly one of %s; it has %s", at, all, strings.Join(taken, " and "))
+		return pleat.Invalidf("%s; it has %s", must, strings.Join(taken, " and "))
 	}
 	return err
 }

@@ -212,26 +212,14 @@ func readProteinfold(text string, in *reading) error {
 		if err != nil {
 			return err
 		}
-		records, err := splitFASTA(content, pleat.MaxItems)
-		if err != nil {
-			return inSample(r, err)
-		}
-		for i := range records {
-			if err := records[i].readHeader(); err != nil {
-				return inSample(r, err)
-			}
-			if err := records[i].joinLines(in); err != nil {
-				return inSample(r, err)
-			}
-		}
 		d := in.draft(fmt.Sprintf("line %d, column ", r.line))
-		for i := range records {
-			if err := d.addRecord(&records[i]); err != nil {
-				return inSample(r, err)
-			}
+		records, err := in.readRecords(content, pleat.MaxItems)
+		if err == nil {
+			err = d.addRecords(records)
 		}
-		if err := d.nameChains(); err != nil {
-			return inSample(r, err)
+		if err != nil {
+			return pleat.Invalidf("%s names the file %q, which cannot be read: %s", r.at("fasta"),
+				pleat.Clip(r.values["fasta"]), err)
 		}
 		return d.finish(id)
 	})
@@ -260,10 +248,4 @@ func (in *reading) sampleText(r *tableRow) (string, error) {
 			len(content), MaxBytes)
 	}
 	return content, nil
-}
-
-// inSample returns a fault of a FASTA file with the row that names it.
-func inSample(r *tableRow, err error) error {
-	return pleat.Invalidf("%s names the file %q, which cannot be read: %s", r.at("fasta"),
-		pleat.Clip(r.values["fasta"]), err)
 }

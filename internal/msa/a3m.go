@@ -2,6 +2,7 @@ package msa
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,7 @@ import (
 // Limits of one alignment. Read returns an error beyond them.
 const (
 	MaxBytes = 256 << 20
-	MaxRows  = 500_000
+	maxRows  = 500_000
 	maxName  = 1 << 10 // bytes of a row's name; the rest is cut off
 	maxLine  = 1 << 20 // bytes of a line, and of a row
 )
@@ -103,7 +104,7 @@ type builder struct {
 
 // line adds one line of the file. The error continues a sentence that begins with «line N».
 func (b *builder) line(line []byte) error {
-	line = trimEnd(line)
+	line = bytes.TrimRight(line, "\r \t")
 	switch {
 	case len(line) == 0 || line[0] == '#':
 		return nil
@@ -132,14 +133,6 @@ func (b *builder) line(line []byte) error {
 	return nil
 }
 
-// trimEnd returns a line without spaces, tabs and carriage returns at its end.
-func trimEnd(line []byte) []byte {
-	for len(line) > 0 && (line[len(line)-1] == '\r' || line[len(line)-1] == ' ' || line[len(line)-1] == '\t') {
-		line = line[:len(line)-1]
-	}
-	return line
-}
-
 // cleanName returns a name as one printable line.
 func cleanName(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -161,8 +154,8 @@ func (b *builder) end() error {
 	text, n := b.text.String(), b.n+1
 	b.text.Reset()
 	b.open = false
-	if n > MaxRows {
-		return fmt.Errorf("it has more than %d rows", MaxRows)
+	if n > maxRows {
+		return fmt.Errorf("it has more than %d rows", maxRows)
 	}
 	if n == 1 {
 		if at := strings.IndexFunc(text, func(r rune) bool { return r < 'A' || r > 'Z' }); at >= 0 {

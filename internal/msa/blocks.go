@@ -9,6 +9,14 @@ import (
 // firstID is the number of the first sequence of a search; the others follow. ColabFold's programs start there too.
 const firstID = 101
 
+// fasta returns the sequences as FASTA, each named by its number.
+func fasta(sequences []string) (out []byte) {
+	for i, s := range sequences {
+		out = fmt.Appendf(out, ">%d\n%s\n", firstID+i, s)
+	}
+	return out
+}
+
 // split returns the blocks of a file of several alignments by the number in their first line. NUL bytes separate the
 // blocks. A block with a number that was not requested is an error.
 func split(file []byte, sequences []string) ([][]byte, error) {
@@ -36,10 +44,7 @@ func split(file []byte, sequences []string) ([][]byte, error) {
 
 // clip returns at most 40 bytes for a message.
 func clip(b []byte) string {
-	if len(b) > 40 {
-		b = b[:40]
-	}
-	return string(b)
+	return string(b[:min(len(b), 40)])
 }
 
 // gather reads one alignment for each sequence from several such files. Rows of later files follow those of earlier
@@ -72,8 +77,8 @@ func gather(files [][]byte, sequences []string) ([]*Alignment, error) {
 		files[k] = nil
 	}
 	for i, a := range out {
-		if len(a.Rows) > MaxRows {
-			return nil, fmt.Errorf("the alignment of the sequence %d has more than %d rows", firstID+i, MaxRows)
+		if len(a.Rows) > maxRows {
+			return nil, fmt.Errorf("the alignment of the sequence %d has more than %d rows", firstID+i, maxRows)
 		}
 	}
 	return out, nil

@@ -2,6 +2,7 @@ package msa
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,10 +54,7 @@ func (c *Command) Database() string {
 func (c *Command) Pairs() bool { return c.colabfold() }
 
 func (c *Command) mode() Mode {
-	if c.Mode == "" {
-		return ModeEnv
-	}
-	return c.Mode
+	return cmp.Or(c.Mode, ModeEnv)
 }
 
 // Search implements Searcher. It runs the program in a new folder, which it removes at the end.
@@ -109,11 +107,7 @@ func (r *run) path(name string) string { return filepath.Join(r.dir, name) }
 
 // writeQuery writes the query file, one record for each element of records.
 func (r *run) writeQuery(records []string) error {
-	var b strings.Builder
-	for i, s := range records {
-		fmt.Fprintf(&b, ">%d\n%s\n", firstID+i, s)
-	}
-	return os.WriteFile(r.path("query.fasta"), []byte(b.String()), 0o600)
+	return os.WriteFile(r.path("query.fasta"), fasta(records), 0o600)
 }
 
 // threads returns the arguments for the number of threads; none: the program uses every core.
@@ -294,8 +288,7 @@ func (r *run) exec(ctx context.Context, args ...string) error {
 	if cmd.Process != nil {
 		_ = cmd.Cancel() // its children may outlive it
 	}
-	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return &Error{Message: "the search program cannot be started", Err: err}
 	}
 	return &Error{Message: "the search program failed", Retry: true, Err: fmt.Errorf("%w: %s", err, output.String())}

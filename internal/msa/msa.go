@@ -201,13 +201,13 @@ func (f *Finder) request(q Query, pairing Pairing) request {
 	out := request{sequences: q.Sequences, pairing: pairing}
 	out.Key, out.Owner = Prefix+name[:2]+"/"+name+".a3m.gz", owner
 	if pairing == PairNone {
-		out.Protein = ProteinHash(q.Sequences[0])
+		out.Protein = proteinHash(q.Sequences[0])
 	}
 	return out
 }
 
-// ProteinHash identifies a protein by the SHA-256 of its sequence, in hex.
-func ProteinHash(sequence string) string {
+// proteinHash identifies a protein by the SHA-256 of its sequence, in hex.
+func proteinHash(sequence string) string {
 	sum := sha256.Sum256([]byte(sequence))
 	return hex.EncodeToString(sum[:])
 }
@@ -221,10 +221,7 @@ func (f *Finder) search(ctx context.Context, sequences []string, pairing Pairing
 		return nil, err
 	}
 	defer release()
-	timeout := f.Timeout
-	if timeout == 0 {
-		timeout = 30 * time.Minute
-	}
+	timeout := cmp.Or(f.Timeout, 30*time.Minute)
 	ctx, done := context.WithTimeoutCause(ctx, timeout, &Error{
 		Message: fmt.Sprintf("no alignment was made within %.3g minutes", timeout.Minutes()), Retry: true,
 	})

@@ -79,10 +79,7 @@ func (s *Server) Database() string {
 func (s *Server) Pairs() bool { return true }
 
 func (s *Server) mode() Mode {
-	if s.Mode == "" {
-		return ModeEnv
-	}
-	return s.Mode
+	return cmp.Or(s.Mode, ModeEnv)
 }
 
 // Search implements Searcher.
@@ -234,11 +231,7 @@ func (v *serverSearch) submit(ctx context.Context, sequences []string) (ticket, 
 	if v.pairing != PairNone {
 		path, mode = "ticket/pair", "pair"+string(v.pairing)
 	}
-	var q strings.Builder
-	for i, s := range sequences {
-		fmt.Fprintf(&q, ">%d\n%s\n", firstID+i, s)
-	}
-	form := url.Values{"q": {q.String()}, "mode": {mode}}.Encode()
+	form := url.Values{"q": {string(fasta(sequences))}, "mode": {mode}}.Encode()
 	for unknown := 0; ; unknown++ {
 		t, err := v.ask(ctx, http.MethodPost, path, form)
 		switch {

@@ -152,8 +152,8 @@ func newDepth(n int, blocks []Block) (*depth, error) {
 // addBlocks counts the rows and names the blocks that have any. It returns an error for too many rows, and for none.
 func (d *depth) addBlocks(blocks []Block) error {
 	for i, b := range blocks {
-		if len(b.Rows) > MaxRows-d.rows {
-			return fmt.Errorf("plot: coverage has more than %d rows at block %d (%q)", MaxRows, i+1, clean(b.Name))
+		if len(b.Rows) > maxRows-d.rows {
+			return fmt.Errorf("plot: coverage has more than %d rows at block %d (%q)", maxRows, i+1, clean(b.Name))
 		}
 		if len(b.Rows) == 0 {
 			continue

@@ -3,12 +3,14 @@ package plot
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot/vg"
 )
 
-// MaxPoints is the largest number of points of a Scatter.
-const MaxPoints = 20_000
+// maxPoints is the largest number of points of a Scatter.
+const maxPoints = 20_000
 
 // Point is a point of a Scatter.
 type Point struct {
@@ -21,12 +23,12 @@ type Point struct {
 // filled and the encircled points are; encircled is empty if none are. Bins of the axes are ignored. It returns an
 // error for no points and for values that are no finite numbers.
 func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Figure, error) {
-	if len(points) == 0 || len(points) > MaxPoints {
-		return nil, fmt.Errorf("plot: Scatter has %d points; 1 to %d are allowed", len(points), MaxPoints)
+	if len(points) == 0 || len(points) > maxPoints {
+		return nil, fmt.Errorf("plot: Scatter has %d points; 1 to %d are allowed", len(points), maxPoints)
 	}
 	fill, ring := 0, 0
 	for i, p := range points {
-		if !(math.Abs(p.X) <= MaxValue && math.Abs(p.Y) <= MaxValue) {
+		if !(math.Abs(p.X) <= maxValue && math.Abs(p.Y) <= maxValue) {
 			return nil, fmt.Errorf("plot: Scatter: point %d is %v, %v; it must have two numbers", i+1, p.X, p.Y)
 		}
 		if p.Filled {
@@ -45,7 +47,7 @@ func Scatter(l Labels, x, y Axis, points []Point, filled, encircled string) (*Fi
 		f.desc += fmt.Sprintf(" %d are encircled: %s.", ring, encircled)
 	}
 	f.desc += sentence(l.Subtitle)
-	points = append([]Point(nil), points...)
+	points = slices.Clone(points)
 	f.paint = func(p *pen) {
 		a := panel{p, area, x.Min, x.Max, y.Min, y.Max}
 		p.header(l, left)
@@ -109,7 +111,7 @@ func Bars(l Labels, bars []Bar, total int) (*Figure, error) {
 	}
 	f := &Figure{width: figureWidth, height: area.Max.Y + headerHeight(l), title: l.Title, desc: fmt.Sprintf(
 		"%d bars of at most %d.%s", len(bars), total, sentence(l.Subtitle))}
-	bars = append([]Bar(nil), bars...)
+	bars = slices.Clone(bars)
 	ticks := niceTicks(0, float64(total), min(total, 6))
 	f.paint = func(p *pen) {
 		a := panel{p, area, 0, float64(total), 0, 1}
@@ -122,7 +124,7 @@ func Bars(l Labels, bars []Bar, total int) (*Figure, error) {
 			}, tint(series, 0.75))
 			name := shorten(b.Name, sizeNote, regular, left-10)
 			a.drawText(left-6-textWidth(name, sizeNote, regular), y+4, name, style{sizeNote, regular, ink}, start)
-			a.drawText(a.x(float64(b.Value))+5, y+4, fmt.Sprintf("%d", b.Value), style{sizeNote, regular, soft}, start)
+			a.drawText(a.x(float64(b.Value))+5, y+4, strconv.Itoa(b.Value), style{sizeNote, regular, soft}, start)
 		}
 		a.frame(area)
 		a.xAxis("Designs", ticks)

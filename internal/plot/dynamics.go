@@ -3,43 +3,39 @@ package plot
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 )
 
-// RMSD draws the deviation from a reference over time: values[i] in unit at timesNs[i]. It returns an error for
+// RMSD draws the deviation from a reference over time: values[i] in nm at timesNs[i]. It returns an error for
 // times that decrease, negative values, infinities and NaN.
-func RMSD(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
-	if err := checkSeries("RMSD", timesNs, values, unit); err != nil {
+func RMSD(l Labels, timesNs, values []float64) (*Figure, error) {
+	if err := checkSeries("RMSD", timesNs, values); err != nil {
 		return nil, err
 	}
 	lo, hi := rangeFromZero(values)
 	l = l.withDefault("Deviation from the start (RMSD)")
-	return seriesFigure(l, "root-mean-square deviation", timesNs, values, lo, hi, fmt.Sprintf("RMSD (%s)", unit), unit),
-		nil
+	return seriesFigure(l, "root-mean-square deviation", timesNs, values, lo, hi, "RMSD (nm)"), nil
 }
 
-// Rg draws the radius of gyration over time, with its mean: values[i] in unit at timesNs[i]. It returns an error
+// Rg draws the radius of gyration over time, with its mean: values[i] in nm at timesNs[i]. It returns an error
 // for times that decrease, negative values, infinities and NaN.
-func Rg(l Labels, timesNs, values []float64, unit Unit) (*Figure, error) {
-	if err := checkSeries("Rg", timesNs, values, unit); err != nil {
+func Rg(l Labels, timesNs, values []float64) (*Figure, error) {
+	if err := checkSeries("Rg", timesNs, values); err != nil {
 		return nil, err
 	}
-	lo, hi := lowest(values), highest(values)
+	lo, hi := slices.Min(values), slices.Max(values)
 	pad := (hi - lo) * 0.08
 	if pad <= hi*1e-6 {
 		pad = max(hi*0.05, 0.05)
 	}
 	l = l.withDefault("Radius of gyration (Rg)")
-	return seriesFigure(l, "radius of gyration", timesNs, values, max(0, lo-pad), hi+pad, fmt.Sprintf("Rg (%s)", unit),
-		unit), nil
+	return seriesFigure(l, "radius of gyration", timesNs, values, max(0, lo-pad), hi+pad, "Rg (nm)"), nil
 }
 
 // checkSeries checks that a series has as many times as values, within the bounds, and that times do not decrease.
-func checkSeries(what string, times, values []float64, unit Unit) error {
-	if err := unit.check(what); err != nil {
-		return err
-	}
+func checkSeries(what string, times, values []float64) error {
 	if len(times) != len(values) {
 		return fmt.Errorf("plot: %s has %d times and %d values; the numbers must be equal", what, len(times),
 			len(values))
@@ -51,10 +47,10 @@ func checkSeries(what string, times, values []float64, unit Unit) error {
 		return fmt.Errorf("plot: %s has %d frames; at most %d are allowed", what, len(times), MaxFrames)
 	}
 	for i, v := range values {
-		if !(v >= 0 && v <= MaxValue) {
+		if !(v >= 0 && v <= maxValue) {
 			return fmt.Errorf("plot: %s: frame %d is %v; it must be a number from 0 to 1e9", what, i+1, v)
 		}
-		if t := times[i]; !(math.Abs(t) <= MaxValue) || i > 0 && t < times[i-1] {
+		if t := times[i]; !(math.Abs(t) <= maxValue) || i > 0 && t < times[i-1] {
 			return fmt.Errorf("plot: %s: the time of frame %d is %v; times must not fall and be at most 1e9 ns",
 				what, i+1, t)
 		}
@@ -63,11 +59,11 @@ func checkSeries(what string, times, values []float64, unit Unit) error {
 }
 
 // seriesFigure draws a line over time and, dashed, its mean.
-func seriesFigure(l Labels, name string, times, values []float64, lo, hi float64, label string, unit Unit) *Figure {
+func seriesFigure(l Labels, name string, times, values []float64, lo, hi float64, label string) *Figure {
 	avg := mean(values)
 	t0, t1 := times[0], times[len(times)-1]
-	desc := fmt.Sprintf("Line of the %s in %s over %.4g ns in %d frames. Mean %.3g, lowest %.3g, highest %.3g.%s",
-		name, unit, t1-t0, len(times), avg, lowest(values), highest(values), sentence(l.Subtitle))
+	desc := fmt.Sprintf("Line of the %s in nm over %.4g ns in %d frames. Mean %.3g, lowest %.3g, highest %.3g.%s",
+		name, t1-t0, len(times), avg, slices.Min(values), slices.Max(values), sentence(l.Subtitle))
 	if t0 > 0 && t0 <= 0.05*t1 {
 		t0 = 0
 	}
@@ -78,7 +74,7 @@ func seriesFigure(l Labels, name string, times, values []float64, lo, hi float64
 	times, values = thin(times, values, 1400)
 	xTicks, yTicks := niceTicks(t0, t1, 8), niceTicks(lo, hi, 6)
 	left := leftMargin(yTicks)
-	note := fmt.Sprintf("mean %.3g %s", avg, unit)
+	note := fmt.Sprintf("mean %.3g nm", avg)
 	right := vg.Length(math.Ceil(float64(textWidth(note, sizeNote, regular)))) + 18
 	area := vg.Rectangle{Min: vg.Point{X: left, Y: 46}, Max: vg.Point{X: figureWidth - right, Y: 46 + 196}}
 	f := &Figure{width: figureWidth, height: area.Max.Y + headerHeight(l), title: l.Title, desc: desc}
@@ -150,11 +146,11 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 		*Axis
 	}{{"x", &x}, {"y", &y}} {
 		a.Label = clean(a.Label)
-		if a.Bins < 1 || a.Bins > MaxBins {
+		if a.Bins < 1 || a.Bins > maxBins {
 			return nil, fmt.Errorf("plot: free energy: axis %s has %d bins; 1 to %d are allowed", a.name, a.Bins,
-				MaxBins)
+				maxBins)
 		}
-		if least := max(1e-9, 1e-9*max(math.Abs(a.Min), math.Abs(a.Max))); !(a.Min >= -MaxValue && a.Max <= MaxValue &&
+		if least := max(1e-9, 1e-9*max(math.Abs(a.Min), math.Abs(a.Max))); !(a.Min >= -maxValue && a.Max <= maxValue &&
 			a.Max-a.Min >= least) {
 			return nil, fmt.Errorf("plot: free energy: axis %s runs from %v to %v; both ends must be at most 1e9, "+
 				"the first the lower", a.name, a.Min, a.Max)
@@ -169,7 +165,7 @@ func FreeEnergy(l Labels, x, y Axis, energy []float64) (*Figure, error) {
 	}
 	lo, hi, visited := math.Inf(1), math.Inf(-1), 0
 	for i, e := range energy {
-		if math.IsNaN(e) || e < -MaxValue || e > MaxValue && !math.IsInf(e, 1) {
+		if math.IsNaN(e) || e < -maxValue || e > maxValue && !math.IsInf(e, 1) {
 			return nil, fmt.Errorf(
 				"plot: free energy: bin %d along x, %d along y is %v; it must be a number of kJ/mol "+
 					"of at most 1e9, or +Inf where never visited", i%x.Bins+1, i/x.Bins+1, e)

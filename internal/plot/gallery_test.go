@@ -170,15 +170,15 @@ func gallery() []shot {
 					}
 					ps = append(ps, Profile{p.Name, v})
 				}
-				return RMSF(Labels{Subtitle: "0.2 ns, 20 frames"}, ps, Nanometre)
+				return RMSF(Labels{Subtitle: "0.2 ns, 20 frames"}, ps)
 			}})
 	}
 	for _, n := range []int{1, 5000} {
 		t, v := fakeSeries(r, n, 0.01, 0.8)
 		out = append(out,
-			shot{fmt.Sprintf("rmsd-%d", n), func() (*Figure, error) { return RMSD(Labels{}, t, v, Nanometre) }},
+			shot{fmt.Sprintf("rmsd-%d", n), func() (*Figure, error) { return RMSD(Labels{}, t, v) }},
 			shot{fmt.Sprintf("rg-%d", n), func() (*Figure, error) {
-				return Rg(Labels{Subtitle: "CALVADOS 2, 293 K"}, t, v, Angstrom)
+				return Rg(Labels{Subtitle: "CALVADOS 2, 293 K"}, t, v)
 			}})
 	}
 	out = append(out,

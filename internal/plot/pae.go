@@ -69,7 +69,7 @@ func (h *heat) addErrors(n int, at func(aligned, scored int) float64) (mean, top
 	for i := range n {
 		for j := range n {
 			v := at(i, j)
-			if !(v >= 0 && v <= MaxValue) {
+			if !(v >= 0 && v <= maxValue) {
 				return 0, 0, fmt.Errorf(
 					"plot: PAE: aligned residue %d, scored residue %d is %v; it must be a number of Å from 0 to 1e9",
 					i+1,

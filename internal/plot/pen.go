@@ -215,8 +215,8 @@ func (p *pen) image(r vg.Rectangle, ra raster) {
 		return
 	}
 	at := image.Rect(
-		int(math.Round(r.Min.X.Points()*PixelsPerPoint)), int(math.Round((p.height-r.Max.Y).Points()*PixelsPerPoint)),
-		int(math.Round(r.Max.X.Points()*PixelsPerPoint)), int(math.Round((p.height-r.Min.Y).Points()*PixelsPerPoint)))
+		int(math.Round(r.Min.X.Points()*pixelsPerPoint)), int(math.Round((p.height-r.Max.Y).Points()*pixelsPerPoint)),
+		int(math.Round(r.Max.X.Points()*pixelsPerPoint)), int(math.Round((p.height-r.Min.Y).Points()*pixelsPerPoint)))
 	img := ra.exact(at.Dx(), at.Dy())
 	draw.Draw(p.bitmap, at, img, img.Bounds().Min, draw.Src)
 }
@@ -276,7 +276,6 @@ func (a panel) xAxis(label string, ticks []tick) {
 
 // yAxis draws the ticks and the label to the left of the panel.
 func (a panel) yAxis(label string, ticks []tick) {
-	var widest vg.Length
 	for _, t := range ticks {
 		y, n := a.y(t.at), vg.Length(4)
 		if t.label == "" {
@@ -284,19 +283,22 @@ func (a panel) yAxis(label string, ticks []tick) {
 		}
 		a.line(0.8, ink, nil, vg.Point{X: a.Min.X, Y: y}, vg.Point{X: a.Min.X - n, Y: y})
 		a.drawText(a.Min.X-6.5, y-sizeTick*0.34, t.label, style{sizeTick, regular, ink}, end)
-		widest = max(widest, textWidth(t.label, sizeTick, regular))
 	}
-	a.upright(a.Min.X-widest-14, (a.Min.Y+a.Max.Y)/2, shorten(label, sizeAxis, regular, a.Max.Y-a.Min.Y),
+	a.upright(a.Min.X-widest(ticks)-14, (a.Min.Y+a.Max.Y)/2, shorten(label, sizeAxis, regular, a.Max.Y-a.Min.Y),
 		style{sizeAxis, regular, ink})
 }
 
 // leftMargin returns the width in points that a y axis needs.
 func leftMargin(ticks []tick) vg.Length {
-	var widest vg.Length
+	return vg.Length(math.Ceil(float64(max(widest(ticks), 16)))) + 30
+}
+
+// widest returns the width of the widest label.
+func widest(ticks []tick) (width vg.Length) {
 	for _, t := range ticks {
-		widest = max(widest, textWidth(t.label, sizeTick, regular))
+		width = max(width, textWidth(t.label, sizeTick, regular))
 	}
-	return vg.Length(math.Ceil(float64(max(widest, 16)))) + 30
+	return width
 }
 
 // colourBar draws a scale to the right of the panel, with the lowest value at the bottom.
@@ -305,14 +307,12 @@ func (a panel) colourBar(x vg.Length, r ramp, lo, hi float64, label string, tick
 		hi}
 	a.image(bar.Rectangle, scale{r})
 	a.frame(bar.Rectangle)
-	var widest vg.Length
 	for _, t := range ticks {
 		y := bar.y(t.at)
 		a.line(0.8, ink, nil, vg.Point{X: bar.Max.X, Y: y}, vg.Point{X: bar.Max.X + 3.5, Y: y})
 		a.drawText(bar.Max.X+6.5, y-sizeTick*0.34, t.label, style{sizeTick, regular, ink}, start)
-		widest = max(widest, textWidth(t.label, sizeTick, regular))
 	}
-	a.upright(bar.Max.X+widest+21, (bar.Min.Y+bar.Max.Y)/2, label, style{sizeAxis, regular, ink})
+	a.upright(bar.Max.X+widest(ticks)+21, (bar.Min.Y+bar.Max.Y)/2, label, style{sizeAxis, regular, ink})
 }
 
 // niceStep returns the step of 1, 2 or 5 times a power of ten that gives at most want steps over span.

@@ -8,6 +8,7 @@ package plot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"html"
@@ -17,23 +18,25 @@ import (
 	"strings"
 	"unicode"
 
+	"pleat/internal/words"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// PixelsPerPoint is the scale of a PNG: three pixels per point are 216 dots per inch, and every whole point falls
+// pixelsPerPoint is the scale of a PNG: three pixels per point are 216 dots per inch, and every whole point falls
 // on a pixel.
-const PixelsPerPoint = 3
+const pixelsPerPoint = 3
 
 // Bounds of one figure. Beyond them the constructors return an error.
 const (
 	MaxChains   = 512
 	MaxResidues = 20_000
-	MaxRows     = 1_000_000 // alignment rows
+	maxRows     = 1_000_000 // alignment rows
 	MaxFrames   = 50_000_000
-	MaxBins     = 4_096 // of one side of a free-energy grid
-	MaxValue    = 1e9   // of a length, an energy, a time or the end of an axis, in its unit
+	maxBins     = 4_096 // of one side of a free-energy grid
+	maxValue    = 1e9   // of a length, an energy, a time or the end of an axis, in its unit
 )
 
 // Labels are the texts above a figure. An empty Title means the plot's own; an empty Subtitle is omitted. Either is
@@ -56,15 +59,6 @@ type Profile struct {
 	Values []float64
 }
 
-// Unit is the unit of a length axis.
-type Unit string
-
-// The units of length that RMSD, RMSF and Rg accept.
-const (
-	Nanometre Unit = "nm"
-	Angstrom  Unit = "Å"
-)
-
 // Figure is a finished plot, ready to be written. It has a copy of its data, may be written any number of times,
 // and is safe for concurrent use.
 type Figure struct {
@@ -75,7 +69,7 @@ type Figure struct {
 
 // Size returns the size of the PNG in pixels.
 func (f *Figure) Size() (width, height int) {
-	return int(f.width) * PixelsPerPoint, int(f.height) * PixelsPerPoint
+	return int(f.width) * pixelsPerPoint, int(f.height) * pixelsPerPoint
 }
 
 // Description returns one or two sentences on what the figure shows. The SVG carries them for screen readers.
@@ -96,7 +90,7 @@ func (f *Figure) PNG() ([]byte, error) {
 
 // bitmap draws the figure on a white bitmap.
 func (f *Figure) bitmap() image.Image {
-	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(72*PixelsPerPoint),
+	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(72*pixelsPerPoint),
 		vgimg.UseBackgroundColor(color.White))
 	f.paint(&pen{Canvas: c, width: f.width, height: f.height, bitmap: c.Image()})
 	return c.Image()
@@ -155,10 +149,7 @@ func clean(s string) string {
 
 // withDefault returns clean labels with the given title where there is none.
 func (l Labels) withDefault(title string) Labels {
-	l.Title, l.Subtitle = clean(l.Title), clean(l.Subtitle)
-	if l.Title == "" {
-		l.Title = title
-	}
+	l.Title, l.Subtitle = cmp.Or(clean(l.Title), title), clean(l.Subtitle)
 	return l
 }
 
@@ -212,24 +203,14 @@ func checkProfiles(what string, profiles []Profile, lo, hi float64, want string)
 
 // describe lists the chains in words for the description.
 func describe(chains []Chain) string {
-	var b strings.Builder
+	var names []string
 	for i, c := range chains {
-		switch {
-		case i > 0 && i == len(chains)-1:
-			b.WriteString(" and ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		name := c.Name
-		if name == "" {
-			name = fmt.Sprint(i + 1)
-		}
-		fmt.Fprintf(&b, "%s (%d)", name, c.Length)
+		names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(c.Name, fmt.Sprint(i+1)), c.Length))
 	}
 	if len(chains) == 1 {
-		return "chain " + b.String()
+		return "chain " + names[0]
 	}
-	return fmt.Sprintf("%d chains: %s", len(chains), b.String())
+	return fmt.Sprintf("%d chains: %s", len(chains), words.Join(names, len(names)))
 }
 
 // mean returns the arithmetic mean.

@@ -65,8 +65,8 @@ type svgDoc struct {
 	Desc  string `xml:"desc"`
 }
 
-// words are all texts of a document, in their order.
-func words(t testing.TB, svg string) []string {
+// textsOf are all texts of a document, in their order.
+func textsOf(t testing.TB, svg string) []string {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(svg))
 	var out []string
@@ -149,7 +149,7 @@ func TestFigures(t *testing.T) {
 			if got := img.Bounds(); got != image.Rect(0, 0, w, h) {
 				t.Errorf("the bitmap is %v, want %d × %d", got, w, h)
 			}
-			const margin = 6 * PixelsPerPoint
+			const margin = 6 * pixelsPerPoint
 			for y := range h {
 				row := pix.Pix[y*pix.Stride : y*pix.Stride+4*w]
 				if y >= margin && y < h-margin {
@@ -243,15 +243,15 @@ func TestWords(t *testing.T) {
 		})),
 			[]string{"Alignment coverage", "Residue", "Sequences", "Sequence identity to query", "paired", "unpaired",
 				"Receptor", "1.0"}},
-		{"RMSD", must(t)(RMSD(Labels{}, []float64{0, 1}, []float64{0, 2}, Angstrom)),
-			[]string{"Time (ns)", "RMSD (Å)", "mean 1 Å"}},
-		{"Rg", must(t)(Rg(Labels{}, []float64{0, 1}, []float64{1.25, 1.75}, Nanometre)),
+		{"RMSD", must(t)(RMSD(Labels{}, []float64{0, 1}, []float64{0, 2})),
+			[]string{"Time (ns)", "RMSD (nm)", "mean 1 nm"}},
+		{"Rg", must(t)(Rg(Labels{}, []float64{0, 1}, []float64{1.25, 1.75})),
 			[]string{"Time (ns)", "Rg (nm)", "mean 1.5 nm"}},
-		{"RMSF", must(t)(RMSF(Labels{}, two, Nanometre)), []string{"Residue", "RMSF (nm)", "Peptide"}},
+		{"RMSF", must(t)(RMSF(Labels{}, two)), []string{"Residue", "RMSF (nm)", "Peptide"}},
 		{"energy", must(t)(FreeEnergy(Labels{}, grid, Axis{"Rg (nm)", 1, 2, 2}, []float64{0, 1, 2, math.Inf(1)})),
 			[]string{"Free-energy landscape", "RMSD (nm)", "Rg (nm)", "Free energy (kJ/mol)", "not visited"}},
 	} {
-		got := words(t, mustSVG(t, c.f))
+		got := textsOf(t, mustSVG(t, c.f))
 		for _, w := range c.want {
 			if !slices.Contains(got, w) {
 				t.Errorf("%s: no text %q in %q", c.name, w, got)
@@ -318,9 +318,9 @@ func TestCellsOfPAE(t *testing.T) {
 		at := func(i, j int) float64 { return 31.75 * float64(i*n+j) / float64(n*n) } // no two cells alike, no symmetry
 		f := must(t)(PAE(Labels{}, []Chain{{"A", n}}, at))
 		img, inside := f.bitmap(), embedded(t, mustSVG(t, f))
-		left := int(leftMargin(residueTicks(n))) * PixelsPerPoint
-		top := int(headerHeight(Labels{})) * PixelsPerPoint
-		area := image.Rect(left, top, left+int(paeSide)*PixelsPerPoint, top+int(paeSide)*PixelsPerPoint)
+		left := int(leftMargin(residueTicks(n))) * pixelsPerPoint
+		top := int(headerHeight(Labels{})) * pixelsPerPoint
+		area := image.Rect(left, top, left+int(paeSide)*pixelsPerPoint, top+int(paeSide)*pixelsPerPoint)
 		for _, c := range [][2]int{{0, 0}, {0, n - 1}, {n - 1, 0}, {n / 2, n / 3}} {
 			i, j := c[0], c[1]
 			if n == 512 && (i == 0 || j == 0 || i == n-1 || j == n-1) {
@@ -486,18 +486,16 @@ func TestRefusals(t *testing.T) {
 		}})), `plot: coverage: block 1 ("x") stands for residues 0 to 0; the chains have 1 to 2`},
 		{second(Coverage(Labels{}, one, []Block{{Name: "x", Rows: []Row{{nan, "AA"}}}})),
 			`plot: coverage: block 1 ("x"), row 1 has identity NaN; it must be a number from 0 to 1`},
-		{second(RMSD(Labels{}, nil, nil, Nanometre)), `plot: RMSD has no frames; at least one is required`},
-		{second(RMSD(Labels{}, []float64{1}, nil, Nanometre)),
+		{second(RMSD(Labels{}, nil, nil)), `plot: RMSD has no frames; at least one is required`},
+		{second(RMSD(Labels{}, []float64{1}, nil)),
 			`plot: RMSD has 1 times and 0 values; the numbers must be equal`},
-		{second(RMSD(Labels{}, []float64{1, 0}, []float64{1, 1}, Nanometre)),
+		{second(RMSD(Labels{}, []float64{1, 0}, []float64{1, 1})),
 			`plot: RMSD: the time of frame 2 is 0; times must not fall and be at most 1e9 ns`},
-		{second(RMSD(Labels{}, []float64{nan}, []float64{1}, Nanometre)),
+		{second(RMSD(Labels{}, []float64{nan}, []float64{1})),
 			`plot: RMSD: the time of frame 1 is NaN; times must not fall and be at most 1e9 ns`},
-		{second(RMSD(Labels{}, []float64{1}, []float64{nan}, Nanometre)),
+		{second(RMSD(Labels{}, []float64{1}, []float64{nan})),
 			`plot: RMSD: frame 1 is NaN; it must be a number from 0 to 1e9`},
-		{second(Rg(Labels{}, []float64{1}, []float64{1}, "inch")),
-			`plot: Rg: unit "inch" is unknown; it must be "nm" or "Å"`},
-		{second(RMSF(Labels{}, []Profile{{"A", []float64{inf}}}, Nanometre)),
+		{second(RMSF(Labels{}, []Profile{{"A", []float64{inf}}})),
 			`plot: RMSF: chain 1 ("A"), residue 1 is +Inf; it must be a number from 0 to 1e9`},
 		{second(FreeEnergy(Labels{}, ok, Axis{"y", 0, 1, 0}, nil)),
 			`plot: free energy: axis y has 0 bins; 1 to 4096 are allowed`},
@@ -523,21 +521,21 @@ func TestRefusals(t *testing.T) {
 func TestAnyInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
-		number := rapid.Float64Range(0, MaxValue)
+		number := rapid.Float64Range(0, maxValue)
 		l := Labels{text.Draw(t, "title"), text.Draw(t, "subtitle")}
 		profiles := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Profile {
 			return Profile{text.Draw(t, "name"), rapid.SliceOfN(number, 1, 20).Draw(t, "values")}
 		}), 1, 8).Draw(t, "chains")
 		values := rapid.SliceOfN(number, 1, 20).Draw(t, "series")
 		times := slices.Sorted(
-			slices.Values(rapid.SliceOfN(rapid.Float64Range(-MaxValue, MaxValue), len(values), len(values)).Draw(t,
+			slices.Values(rapid.SliceOfN(rapid.Float64Range(-maxValue, maxValue), len(values), len(values)).Draw(t,
 				"times")))
-		lo := rapid.Float64Range(-MaxValue, MaxValue).Draw(t, "lo")
-		hi := rapid.Float64Range(-MaxValue, MaxValue).Filter(func(v float64) bool { return v-lo > 2 }).Draw(t, "hi")
+		lo := rapid.Float64Range(-maxValue, maxValue).Draw(t, "lo")
+		hi := rapid.Float64Range(-maxValue, maxValue).Filter(func(v float64) bool { return v-lo > 2 }).Draw(t, "hi")
 		draw := rapid.SampledFrom([]func() (*Figure, error){
-			func() (*Figure, error) { return RMSF(l, profiles, Nanometre) },
-			func() (*Figure, error) { return RMSD(l, times, values, Nanometre) },
-			func() (*Figure, error) { return Rg(l, times, values, Angstrom) },
+			func() (*Figure, error) { return RMSF(l, profiles) },
+			func() (*Figure, error) { return RMSD(l, times, values) },
+			func() (*Figure, error) { return Rg(l, times, values) },
 			func() (*Figure, error) { return PAE(l, []Chain{{"A", 2}}, func(i, j int) float64 { return values[0] }) },
 			func() (*Figure, error) {
 				return FreeEnergy(l, Axis{"x", lo, hi, len(values)}, Axis{"y", 0, 1, 1}, values)
@@ -592,7 +590,7 @@ func TestLongLine(t *testing.T) {
 	}
 	size := vg.Point{X: pts[len(pts)-1].X + 5, Y: 100}
 	draw := func(stroke func(*pen)) *image.RGBA {
-		c := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72*PixelsPerPoint),
+		c := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72*pixelsPerPoint),
 			vgimg.UseBackgroundColor(white))
 		stroke(&pen{Canvas: c, width: size.X, height: size.Y, bitmap: c.Image()})
 		return c.Image().(*image.RGBA)

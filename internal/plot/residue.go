@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -39,7 +40,7 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 		{90, "90"}, {100, "100"}}
 	f := &Figure{title: l.Title,
 		desc: fmt.Sprintf("Line of pLDDT (0 to 100) along the residues of %s. Mean %.1f, lowest %.1f, highest %.1f.%s",
-			describe(cs), mean(values), lowest(values), highest(values), sentence(l.Subtitle))}
+			describe(cs), mean(values), slices.Min(values), slices.Max(values), sentence(l.Subtitle))}
 	return residueFigure(f, l, cs, values, 0, 100, "pLDDT (0–100)", ticks, 112, func(a panel) {
 		for _, b := range Bands {
 			a.fill(vg.Rectangle{Min: vg.Point{X: a.Min.X, Y: a.y(b.Low)}, Max: vg.Point{X: a.Max.X, Y: a.y(b.High)}},
@@ -53,13 +54,10 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 	}), nil
 }
 
-// RMSF draws the fluctuation of each residue about its mean position, in the given unit. Residues are numbered
+// RMSF draws the fluctuation of each residue about its mean position, in nm. Residues are numbered
 // through all chains in order. It returns an error for negative values, infinities and NaN.
-func RMSF(l Labels, chains []Profile, unit Unit) (*Figure, error) {
-	if err := unit.check("RMSF"); err != nil {
-		return nil, err
-	}
-	cs, values, err := checkProfiles("RMSF", chains, 0, MaxValue, "a number from 0 to 1e9")
+func RMSF(l Labels, chains []Profile) (*Figure, error) {
+	cs, values, err := checkProfiles("RMSF", chains, 0, maxValue, "a number from 0 to 1e9")
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +65,10 @@ func RMSF(l Labels, chains []Profile, unit Unit) (*Figure, error) {
 	lo, hi := rangeFromZero(values)
 	f := &Figure{title: l.Title,
 		desc: fmt.Sprintf(
-			"Line of the root-mean-square fluctuation in %s along the residues of %s. Mean %.3g, highest %.3g.%s",
-			unit, describe(cs), mean(values), highest(values), sentence(l.Subtitle))}
+			"Line of the root-mean-square fluctuation in nm along the residues of %s. Mean %.3g, highest %.3g.%s",
+			describe(cs), mean(values), slices.Max(values), sentence(l.Subtitle))}
 	ticks := niceTicks(lo, hi, 6)
-	return residueFigure(f, l, cs, values, lo, hi, fmt.Sprintf("RMSF (%s)", unit), ticks, 20, func(a panel) {
+	return residueFigure(f, l, cs, values, lo, hi, "RMSF (nm)", ticks, 20, func(a panel) {
 		a.gridLines(ticks)
 	}), nil
 }
@@ -123,33 +121,9 @@ func (a panel) gridLines(ticks []tick) {
 	}
 }
 
-// check returns an error for an unknown unit; what names the figure.
-func (u Unit) check(what string) error {
-	if u != Nanometre && u != Angstrom {
-		return fmt.Errorf("plot: %s: unit %q is unknown; it must be %q or %q", what, string(u), Nanometre, Angstrom)
-	}
-	return nil
-}
-
-func lowest(values []float64) float64 {
-	m := values[0]
-	for _, v := range values {
-		m = min(m, v)
-	}
-	return m
-}
-
-func highest(values []float64) float64 {
-	m := values[0]
-	for _, v := range values {
-		m = max(m, v)
-	}
-	return m
-}
-
 // rangeFromZero returns an axis from zero to a round value above the highest.
 func rangeFromZero(values []float64) (lo, hi float64) {
-	top := highest(values)
+	top := slices.Max(values)
 	if top <= 1e-9 {
 		return 0, 1
 	}

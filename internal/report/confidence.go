@@ -59,7 +59,7 @@ func setBFactors(r *structure.Residue, tokens []float32, mean float64) {
 	for k := range r.Atoms {
 		a := &r.Atoms[k]
 		a.B = mean
-		if byAtom && heavy(a) {
+		if byAtom && a.Heavy() {
 			a.B = float64(tokens[next])
 			next++
 		}
@@ -69,17 +69,16 @@ func setBFactors(r *structure.Residue, tokens []float32, mean float64) {
 // mergePolymers leaves one row and column of the PAE for each residue of a polymer. A modified residue, which has a
 // token per atom, gets the mean over them. The PAE and the counts of tokens change; the rest of s does not.
 func (s *Structure) mergePolymers() {
-	type run struct{ first, n int } // of tokens that become one row
-	var rows []run
+	var rows []span // of tokens that become one row
 	next, merged := 0, false
 	for i := range s.Chains {
 		for j, n := range s.tokens[i] {
 			if s.Chains[i].Kind.Polymer() && n > 1 {
-				rows, merged = append(rows, run{next, n}), true
+				rows, merged = append(rows, span{next, n}), true
 				s.tokens[i][j] = 1
 			} else {
 				for k := range n {
-					rows = append(rows, run{next + k, 1})
+					rows = append(rows, span{next + k, 1})
 				}
 			}
 			next += n

@@ -21,7 +21,7 @@ import (
 type ContactOptions struct {
 	Chains [2]string // between these two chains; empty: between all
 	Limit  int       // the most that are returned
-	PAE    io.Reader // a matrix as WritePAE writes it; nil: there is none
+	PAE    io.Reader // a matrix as writePAE writes it; nil: there is none
 }
 
 // Contacts returns the contacts between the chains of a structure, see facts.ContactDistance, without the ids of job
@@ -55,7 +55,7 @@ func Contacts(ctx context.Context, s *structure.Structure, o ContactOptions) (ap
 		out.Data = append(out.Data, api.ResidueContact{
 			A:        position(s, c.A),
 			B:        position(s, c.B),
-			Distance: *rounded(&c.Distance, 2),
+			Distance: facts.Round(c.Distance, 2),
 		})
 	}
 	if o.PAE == nil || len(all) == 0 {
@@ -132,7 +132,7 @@ func contactErrors(s *structure.Structure, all []facts.Contact, in io.Reader, ro
 	for k, c := range all {
 		if n := place(c.A).n * place(c.B).n; n > 0 {
 			ab, ba := totals[k][0]/float64(n), totals[k][1]/float64(n)
-			rows[k].PAEAB, rows[k].PAEBA = rounded(&ab, 2), rounded(&ba, 2)
+			rows[k].PAEAB, rows[k].PAEBA = new(facts.Round(ab, 2)), new(facts.Round(ba, 2))
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func tokenSpans(s *structure.Structure, n int) func(facts.ResidueAt) span {
 	return nil
 }
 
-// eachPAERow reads a matrix that WritePAE has written and calls fn for each row, which is valid until fn returns. It
+// eachPAERow reads a matrix that writePAE has written and calls fn for each row, which is valid until fn returns. It
 // stops at the first error of fn. It returns errNoPAE if there is no matrix.
 func eachPAERow(in io.Reader, fn func(i int, row []float32) error) error {
 	d := json.NewDecoder(in)

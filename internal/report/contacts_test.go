@@ -20,7 +20,7 @@ func TestContactErrors(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		if err := WritePAE(&out, &m, 31.75); err != nil {
+		if err := writePAE(&out, &m, 31.75); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()

@@ -93,7 +93,7 @@ func NewDesign(
 
 // Names of the files of a design.
 const (
-	DesignsFile    = "designs.jsonl"
+	designsFile    = "designs.jsonl"
 	designSpecFile = "spec.yaml"
 	designScatter  = "scatter"
 	designFilters  = "filters"
@@ -101,13 +101,7 @@ const (
 
 // DesignFigures lists the files that Write makes of the figures.
 func DesignFigures() []string {
-	var out []string
-	for _, name := range []string{designScatter, designFilters} {
-		for _, format := range figureFormats {
-			out = append(out, name+format.extension)
-		}
-	}
-	return append(out, DesignsFile, designSpecFile)
+	return append(figureFiles(designScatter, designFilters), designsFile, designSpecFile)
 }
 
 // Write writes the structures, the table of all designs, the figures and the record of the run, and returns the output.
@@ -177,7 +171,7 @@ func (d *Designs) what() string {
 
 // writeRun writes the files of the run as a whole, and returns its row.
 func (d *Designs) writeRun() (json.RawMessage, error) {
-	err := d.file(pleat.ArtifactDesigns, DesignsFile, "application/jsonl", func(w io.Writer) error {
+	err := d.file(pleat.ArtifactDesigns, designsFile, "application/jsonl", func(w io.Writer) error {
 		for _, r := range d.Rows {
 			line, err := api.Encode(r)
 			if err != nil {
@@ -247,10 +241,7 @@ func (d *Designs) record(result *flow.DesignResult) error {
 	if err != nil {
 		return err
 	}
-	err = d.file(pleat.ArtifactDesignSpec, designSpecFile, "application/yaml", func(w io.Writer) error {
-		_, err := io.WriteString(w, in.Sent.Spec)
-		return err
-	})
+	err = d.file(pleat.ArtifactDesignSpec, designSpecFile, "application/yaml", content([]byte(in.Sent.Spec)))
 	if err != nil {
 		return err
 	}

@@ -65,15 +65,7 @@ func (d *Dynamics) Write(ctx context.Context) ([]pleat.File, []flow.RowFile, err
 var dynamicsFigures = []string{"rmsd", "rmsf", "radius_of_gyration", "free_energy", "free_energy_pca"}
 
 // DynamicsFigures lists the files that Write makes of the figures.
-func DynamicsFigures() []string {
-	var out []string
-	for _, name := range dynamicsFigures {
-		for _, format := range figureFormats {
-			out = append(out, name+format.extension)
-		}
-	}
-	return out
-}
+func DynamicsFigures() []string { return figureFiles(dynamicsFigures...) }
 
 // figures writes the figures of the trajectory: RMSD and radius of gyration over time, RMSF by residue, and two
 // free-energy landscapes.
@@ -87,9 +79,9 @@ func (d *Dynamics) figures() error {
 	}
 	var all []figure
 	for i, plotFigure := range []func() (*plot.Figure, error){
-		func() (*plot.Figure, error) { return plot.RMSD(l, a.TimesNs, a.RMSDNm, plot.Nanometre) },
-		func() (*plot.Figure, error) { return plot.RMSF(l, d.Trajectory.Profiles, plot.Nanometre) },
-		func() (*plot.Figure, error) { return plot.Rg(l, a.TimesNs, a.RgNm, plot.Nanometre) },
+		func() (*plot.Figure, error) { return plot.RMSD(l, a.TimesNs, a.RMSDNm) },
+		func() (*plot.Figure, error) { return plot.RMSF(l, d.Trajectory.Profiles) },
+		func() (*plot.Figure, error) { return plot.Rg(l, a.TimesNs, a.RgNm) },
 		func() (*plot.Figure, error) { return energy(a.ByRMSDAndRg) },
 		func() (*plot.Figure, error) { return energy(a.ByPC) },
 	} {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"io"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -46,13 +45,20 @@ func (d *folder) draw(figures []figure) error {
 	}
 	for i, b := range encoded {
 		f, format := figures[i/len(figureFormats)], figureFormats[i%len(figureFormats)]
-		err := d.file(f.kind, f.name+format.extension, format.contentType, func(w io.Writer) error {
-			_, err := w.Write(b)
-			return err
-		})
-		if err != nil {
+		if err := d.file(f.kind, f.name+format.extension, format.contentType, content(b)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// figureFiles returns the names of the files that draw writes for figures of these names.
+func figureFiles(names ...string) []string {
+	var out []string
+	for _, name := range names {
+		for _, format := range figureFormats {
+			out = append(out, name+format.extension)
+		}
+	}
+	return out
 }

@@ -54,16 +54,21 @@ func WriteFile(path string, fill func(io.Writer) error) error {
 	return errors.Join(fill(out), out.Close())
 }
 
+// content returns a function that writes b.
+func content(b []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}
+}
+
 // json writes v as an indented JSON document.
 func (d *folder) json(kind pleat.ArtifactKind, name string, v any) error {
-	return d.file(kind, name, "application/json", func(w io.Writer) error {
-		b, err := api.EncodeIndent(v)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(b)
+	b, err := api.EncodeIndent(v)
+	if err != nil {
 		return err
-	})
+	}
+	return d.file(kind, name, "application/json", content(b))
 }
 
 // zip packs files into an archive, in their order, see pack.
@@ -73,15 +78,11 @@ func (d *folder) zip(kind pleat.ArtifactKind, name string, files []pleat.File) e
 
 // citations writes citations.bib: what a run of the engine has to cite, with a first line that names the engine.
 func (d *folder) citations(engine string, all []pleat.Citation) error {
-	return d.file(pleat.ArtifactCitations, "citations.bib", "application/x-bibtex", func(w io.Writer) error {
-		var b strings.Builder
-		fmt.Fprintf(&b, "%% What this run used: %s.\n", engine)
-		for _, c := range all {
-			b.WriteString("\n" + c.BibTeX + "\n")
-		}
-		_, err := io.WriteString(w, b.String())
-		return err
-	})
+	text := fmt.Appendf(nil, "%% What this run used: %s.\n", engine)
+	for _, c := range all {
+		text = append(text, "\n"+c.BibTeX+"\n"...)
+	}
+	return d.file(pleat.ArtifactCitations, "citations.bib", "application/x-bibtex", content(text))
 }
 
 // remove deletes a file that could not be completed. It is best effort: the folder of a run is removed after it.

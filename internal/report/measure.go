@@ -11,6 +11,7 @@ import (
 
 	"pleat"
 	"pleat/internal/calvados"
+	"pleat/internal/facts"
 	"pleat/internal/flow"
 	"pleat/internal/plot"
 	"pleat/internal/structure"
@@ -68,11 +69,7 @@ func measured(topology *structure.Structure, in *pleat.MDInput) (*calvados.Subje
 					s.Sites, s.Reference, ok = append(s.Sites, len(all)), append(s.Reference, a.Pos), false
 				}
 				all = append(all, a.Pos)
-				mass, known := structure.Mass(a.Element)
-				if !known {
-					mass = 12.011
-				}
-				s.Masses = append(s.Masses, mass)
+				s.Masses = append(s.Masses, structure.Mass(a.Element))
 			}
 		}
 		if n := len(s.Sites) - before; n > 0 {
@@ -115,8 +112,7 @@ func series(v []float64, figure string) flow.Series {
 		Max:  rounded5(slices.Max(v)),
 	}
 	if !math.IsNaN(s.Error) {
-		e := rounded5(s.Error)
-		out.Error = &e
+		out.Error = new(rounded5(s.Error))
 	}
 	if figure != "" {
 		out.Plot = figure + ".svg"
@@ -129,7 +125,7 @@ func rounded5(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
 	}
-	return math.Round(v*1e5) / 1e5
+	return facts.Round(v, 5)
 }
 
 // landscape returns the summary of a free-energy landscape: its lowest bin, its highest energy in kJ/mol, and the
@@ -196,5 +192,5 @@ func MeanTemperature(path string) float64 {
 	if n == 0 {
 		return 0
 	}
-	return math.Round(total/float64(n)*100) / 100
+	return facts.Round(total/float64(n), 2)
 }

@@ -2,10 +2,10 @@ package report
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"pleat"
+	"pleat/internal/facts"
 	"pleat/internal/structure"
 )
 
@@ -60,7 +60,7 @@ func (r *Report) metrics() metricsFile {
 			}
 			centres = append(centres, c.Centres()...)
 		}
-		m.RadiusOfGyration = math.Round(structure.RadiusOfGyration(centres)*100) / 100
+		m.RadiusOfGyration = facts.Round(structure.RadiusOfGyration(centres), 2)
 		out.Predictions = append(out.Predictions, m)
 	}
 	return out
@@ -88,7 +88,7 @@ func (r *Report) summary(p *Prediction) pleat.Prediction {
 		for _, v := range p.PAE.V {
 			most = max(most, float64(v))
 		}
-		out.MaxPAE = rounded(&most, 2)
+		out.MaxPAE = new(facts.Round(most, 2))
 	}
 	return out
 }
@@ -121,8 +121,7 @@ func (r *Report) templateScores(p *Prediction) []pleat.TemplateScore {
 		}
 		score := pleat.TemplateScore{Template: t.Template, Chain: t.Chain, Residues: len(model)}
 		if len(model) >= minSuperposed {
-			rmsd := structure.RMSD(model, template)
-			score.RMSD = rounded(&rmsd, 2)
+			score.RMSD = new(facts.Round(structure.RMSD(model, template), 2))
 		}
 		out = append(out, score)
 	}
@@ -141,8 +140,7 @@ func meanOf(plddt [][]float64) *float64 {
 	if n == 0 {
 		return nil
 	}
-	mean := total / float64(n)
-	return rounded(&mean, 2)
+	return new(facts.Round(total/float64(n), 2))
 }
 
 // rounded rounds a value to a number of decimals; nil stays nil. Further digits of a score mean nothing and make files
@@ -151,16 +149,14 @@ func rounded(v *float64, digits int) *float64 {
 	if v == nil {
 		return nil
 	}
-	scale := math.Pow10(digits)
-	r := math.Round(*v*scale) / scale
-	return &r
+	return new(facts.Round(*v, digits))
 }
 
 // roundedAll rounds every value of a list.
 func roundedAll(v []float64, digits int) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
-		out[i] = *rounded(&x, digits)
+		out[i] = facts.Round(x, digits)
 	}
 	return out
 }

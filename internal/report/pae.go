@@ -115,13 +115,7 @@ func ProteinPAE(s *structure.Structure, m structure.Matrix) (structure.Matrix, e
 	case len(protein):
 		return m, nil
 	case tokens:
-		out := structure.Matrix{N: len(protein), V: make([]float32, 0, len(protein)*len(protein))}
-		for _, i := range protein {
-			for _, j := range protein {
-				out.V = append(out.V, m.V[i*m.N+j])
-			}
-		}
-		return out, nil
+		return m.Select(protein), nil
 	}
 	andTokens := ""
 	if tokens != len(protein) {
@@ -132,9 +126,9 @@ func ProteinPAE(s *structure.Structure, m structure.Matrix) (structure.Matrix, e
 		m.N, len(protein), andTokens)
 }
 
-// WritePAE writes a matrix in the form of the AlphaFold database: one object in a list, with the errors in Å by aligned
+// writePAE writes a matrix in the form of the AlphaFold database: one object in a list, with the errors in Å by aligned
 // residue, then scored residue, with two decimals. most is the largest error in Å that the engine can state.
-func WritePAE(w io.Writer, pae *structure.Matrix, most float64) error {
+func writePAE(w io.Writer, pae *structure.Matrix, most float64) error {
 	b := []byte(`[{"predicted_aligned_error":[`)
 	for i := range pae.N {
 		if i > 0 {

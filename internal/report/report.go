@@ -133,7 +133,7 @@ func (r *Report) writePrediction(p *Prediction, prefix string) error {
 	}
 	if p.PAE != nil {
 		err := r.file(pleat.ArtifactPAE, prefix+"pae.json", "application/json", func(w io.Writer) error {
-			return WritePAE(w, p.PAE, p.MaxPAE)
+			return writePAE(w, p.PAE, p.MaxPAE)
 		})
 		if err != nil {
 			return err

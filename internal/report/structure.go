@@ -85,15 +85,12 @@ func Probability(v *float64) *float64 {
 func HeavyAtoms(r *structure.Residue) int {
 	n := 0
 	for i := range r.Atoms {
-		if heavy(&r.Atoms[i]) {
+		if r.Atoms[i].Heavy() {
 			n++
 		}
 	}
 	return n
 }
-
-// heavy reports whether an atom is neither hydrogen nor deuterium.
-func heavy(a *structure.Atom) bool { return a.Element != "H" && a.Element != "D" }
 
 // sum returns the total of v.
 func sum(v []int) int {

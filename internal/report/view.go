@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"image/color"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -320,11 +319,7 @@ func (d *folder) scripts(files []pleat.File) ([]pleat.File, error) {
 				return nil, err
 			}
 			script := pleat.File{Name: name, Path: filepath.Join(d.dir, name)}
-			err = WriteFile(script.Path, func(w io.Writer) error {
-				_, err := w.Write(text)
-				return err
-			})
-			if err != nil {
+			if err := WriteFile(script.Path, content(text)); err != nil {
 				return nil, err
 			}
 			out = append(out, script)

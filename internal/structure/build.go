@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pleat/internal/words"
 )
 
 // builder turns the atoms of a file, in the order of the file, into a Structure. ReadCIF and ReadPDB both feed it.
@@ -68,10 +70,7 @@ func (b *builder) intern(s []byte) string {
 // chain returns the chain that label, or else id, names, and creates it at first use. It fails beyond
 // Limits.Chains.
 func (b *builder) chain(id, label, entity string) (*rawChain, error) {
-	name := label
-	if name == "" {
-		name = id
-	}
+	name := cmp.Or(label, id)
 	if b.last != nil && b.last.name == name {
 		return b.last, nil
 	}
@@ -397,22 +396,11 @@ func (s *Structure) labels() []string {
 	next := 0
 	for i := range out {
 		for out[i] == "" {
-			take(i, letterName(next))
+			take(i, words.LetterName(next))
 			next++
 		}
 	}
 	return out
-}
-
-// letterName returns the n-th name, from 0, of the series A … Z, AA … AZ, BA …
-func letterName(n int) string {
-	name := ""
-	for {
-		name = string(rune('A'+n%26)) + name
-		if n = n/26 - 1; n < 0 {
-			return name
-		}
-	}
 }
 
 // entityNumber returns the number that an entity id spells, or 0 where the id is not a plain positive number.

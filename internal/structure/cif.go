@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -158,12 +159,7 @@ func (t *cifTable) set(slot int, v []byte) {
 
 // slot returns the index of an item, or −1 where the reader does not want it.
 func (t *cifTable) slot(item string) int {
-	for i, name := range t.items {
-		if name == item {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(t.items, item)
 }
 
 // cifParser reads a file and passes the rows of wanted categories to their tables.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+
+	"pleat/internal/words"
 )
 
 // secondary writes the helices and strands that DSSP finds: struct_conf, and struct_sheet with struct_sheet_range.
@@ -35,14 +37,14 @@ func (c *cifWriter) secondary() {
 	}
 	c.loop("struct_sheet", "id", "number_strands")
 	for k := range len(count) {
-		c.row(letterName(k), strconv.Itoa(count[k]))
+		c.row(words.LetterName(k), strconv.Itoa(count[k]))
 	}
 	c.end()
 	c.loop("struct_sheet_range", append([]string{"sheet_id", "id"}, rangeItems...)...)
 	clear(count)
 	for _, r := range strands {
 		count[r.sheet]++
-		c.row(append([]string{letterName(r.sheet), strconv.Itoa(count[r.sheet])}, c.ends(r)...)...)
+		c.row(append([]string{words.LetterName(r.sheet), strconv.Itoa(count[r.sheet])}, c.ends(r)...)...)
 	}
 	c.end()
 }

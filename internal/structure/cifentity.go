@@ -23,17 +23,12 @@ type polySeq struct {
 func (c *cifWriter) molecules() {
 	c.gather()
 	c.loop("entity", "id", "type", "src_method", "pdbx_description", "pdbx_number_of_molecules", "details")
-	done := map[int]bool{}
 	count := map[int]int{}
 	for _, e := range c.entity {
 		count[e]++
 	}
-	for i := range c.s.Chains {
+	for _, i := range c.first {
 		e, chain := c.entity[i], &c.s.Chains[i]
-		if done[e] {
-			continue
-		}
-		done[e] = true
 		kind, n := "non-polymer", count[e]
 		switch {
 		case chain.Kind.Polymer():
@@ -175,7 +170,7 @@ func (c *cifWriter) components() {
 		standard, name, provenance := "n", "", "" // whether a code of an engine is one of the dictionary is not known
 		switch {
 		case !kinds[code].Polymer():
-			kind, standard = "non-polymer", "."
+			kind, standard = "non-polymer", "\x00."
 			if waters[code] {
 				name = "WATER"
 			}
@@ -187,9 +182,6 @@ func (c *cifWriter) components() {
 		}
 		if own := oneLine(c.m.Components[code]); own != "" {
 			name, provenance = own, "CCD local"
-		}
-		if standard == "." {
-			standard = "\x00."
 		}
 		c.row(code, kind, standard, name, provenance)
 	}

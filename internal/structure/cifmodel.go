@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,13 +27,10 @@ func (c *cifWriter) model() {
 	c.row("1", "1", "1")
 	c.end()
 	c.targets()
-	name := oneLine(c.m.Model)
-	if name == "" {
-		name = c.m.software()
-	}
+	name := cmp.Or(oneLine(c.m.Model), c.m.software())
 	c.loop("ma_model_list", "ordinal_id", "model_id", "model_group_id", "model_name", "model_group_name", "data_id",
 		"model_type")
-	c.row("1", "1", "1", name, name, strconv.Itoa(c.targetCount()+1), "Ab initio model")
+	c.row("1", "1", "1", name, name, strconv.Itoa(len(c.first)+1), "Ab initio model")
 	c.end()
 	c.loop("ma_protocol_step", "ordinal_id", "protocol_id", "step_id", "method_type", "step_name", "software_group_id",
 		"input_data_group_id", "output_data_group_id")
@@ -66,44 +64,25 @@ func (c *cifWriter) citations() {
 	c.end()
 }
 
-// targetCount returns the number of entities.
-func (c *cifWriter) targetCount() int {
-	n := map[int]bool{}
-	for _, e := range c.entity {
-		n[e] = true
-	}
-	return len(n)
-}
-
 // targets writes the modelled molecules and the data items: one for each molecule, one for the coordinates.
 func (c *cifWriter) targets() {
-	var order, first []int
-	seen := map[int]bool{}
-	for i, e := range c.entity {
-		if !seen[e] {
-			seen[e] = true
-			order, first = append(order, e), append(first, i)
-		}
-	}
 	c.loop("ma_data", "id", "name", "content_type", "content_type_other_details")
-	for k, e := range order {
-		name := oneLine(c.s.Chains[first[k]].Name)
-		if name == "" {
-			name = fmt.Sprintf("molecule %d", e)
-		}
+	for k, i := range c.first {
+		name := cmp.Or(oneLine(c.s.Chains[i].Name), fmt.Sprintf("molecule %d", c.entity[i]))
 		c.row(strconv.Itoa(k+1), name, "target", "\x00.")
 	}
-	c.row(strconv.Itoa(len(order)+1), "model", "model coordinates", "\x00.")
+	model := strconv.Itoa(len(c.first) + 1)
+	c.row(model, "model", "model coordinates", "\x00.")
 	c.end()
 	c.loop("ma_data_group", "ordinal_id", "group_id", "data_id")
-	for k := range order {
+	for k := range c.first {
 		c.row(strconv.Itoa(k+1), "1", strconv.Itoa(k+1))
 	}
-	c.row(strconv.Itoa(len(order)+1), "2", strconv.Itoa(len(order)+1))
+	c.row(model, "2", model)
 	c.end()
 	c.loop("ma_target_entity", "entity_id", "data_id", "origin")
-	for k, e := range order {
-		c.row(strconv.Itoa(e), strconv.Itoa(k+1), "designed")
+	for k, i := range c.first {
+		c.row(strconv.Itoa(c.entity[i]), strconv.Itoa(k+1), "designed")
 	}
 	c.end()
 	c.loop("ma_target_entity_instance", "asym_id", "entity_id", "details")

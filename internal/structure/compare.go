@@ -76,7 +76,7 @@ func comparedAtoms(c *Chain) []Vec {
 	var out []Vec
 	for i := range c.Residues {
 		for _, a := range c.Residues[i].Atoms {
-			if a.Element != "H" && a.Element != "D" {
+			if a.Heavy() {
 				out = append(out, a.Pos)
 			}
 		}
@@ -89,8 +89,7 @@ func rmsdOf(a, b []Vec) *float64 {
 	if len(a) == 0 {
 		return nil
 	}
-	rmsd := RMSD(b, a)
-	return &rmsd
+	return new(RMSD(b, a))
 }
 
 // comparePLDDT returns the mean difference (b − a) and the largest absolute difference of pLDDT per residue, or nil

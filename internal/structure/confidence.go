@@ -50,9 +50,6 @@ func (m Matrix) check(lists ...int) {
 	}
 }
 
-// ptmD0 returns the distance scale of pTM and ipTM in Å for n residues, computed for at least 19.
-func ptmD0(n int) float64 { return 1.24*math.Cbrt(float64(max(n, 19)-15)) - 1.8 }
-
 // tmTerm returns the TM-score term 1/(1+(e/d0)²) of an error e in Å.
 func tmTerm(e, d0 float64) float64 { return 1 / (1 + (e/d0)*(e/d0)) }
 
@@ -66,11 +63,11 @@ func tmTerm(e, d0 float64) float64 { return 1 / (1 + (e/d0)*(e/d0)) }
 // value is to be preferred where it gives one.
 func PTM(pae Matrix) float64 {
 	pae.check()
-	best, d0 := 0.0, ptmD0(pae.N)
+	best, scale := 0.0, distanceScale(pae.N, 19, 0)
 	for i := range pae.N {
 		sum := 0.0
 		for _, e := range pae.Row(i) {
-			sum += tmTerm(float64(e), d0)
+			sum += tmTerm(float64(e), scale)
 		}
 		best = max(best, sum/float64(pae.N))
 	}
@@ -104,9 +101,11 @@ type Interface struct {
 
 const (
 	// contactRadius is the largest distance in Å of two residues in contact, ipsaeCutoff the PAE in Å below which ipSAE
-	// counts a residue pair, and lisCutoff the PAE in Å up to which LIS does.
+	// counts a residue pair, saeLeast the residues from which its distance scale grows, and lisCutoff the PAE in Å up
+	// to which LIS counts.
 	contactRadius = 8.0
 	ipsaeCutoff   = 10.0
+	saeLeast      = 26
 	lisCutoff     = 12.0
 )
 
@@ -171,8 +170,8 @@ func (c *Complex) pair(ida, idb int, a, b []int) Interface {
 			least = 2
 		}
 		out.MinPAE = min(c.minPAE(a, b), c.minPAE(b, a))
-		d0 := saeD0(len(a)+len(b), least)
-		out.IPTM = max(c.best(a, b, math.Inf(1), d0, least), c.best(b, a, math.Inf(1), d0, least))
+		scale := distanceScale(len(a)+len(b), saeLeast, least)
+		out.IPTM = max(c.best(a, b, math.Inf(1), scale, least), c.best(b, a, math.Inf(1), scale, least))
 		out.IPSAEAB = c.best(a, b, ipsaeCutoff, 0, least)
 		out.IPSAEBA = c.best(b, a, ipsaeCutoff, 0, least)
 		out.IPSAE = max(out.IPSAEAB, out.IPSAEBA)
@@ -225,11 +224,6 @@ func (c *Complex) localInteraction(a, b []int) float64 {
 	return sum / float64(n)
 }
 
-// saeD0 returns ipSAE's distance scale in Å for n residues, at least the given minimum.
-func saeD0(n int, least float64) float64 {
-	return max(least, 1.24*math.Cbrt(float64(max(n, 26)-15))-1.8)
-}
-
 // best returns the largest mean term of the rows a over those residues b whose error is below cutoff. Where d0 is
 // 0, each row's d0 follows from its number of such residues.
 func (c *Complex) best(a, b []int, cutoff, d0, least float64) float64 {
@@ -246,7 +240,7 @@ func (c *Complex) best(a, b []int, cutoff, d0, least float64) float64 {
 		}
 		scale := d0
 		if scale == 0 {
-			scale = saeD0(n, least)
+			scale = distanceScale(n, saeLeast, least)
 		}
 		sum := 0.0
 		for _, j := range b {

@@ -1,5 +1,7 @@
 package structure
 
+import "cmp"
+
 // masses are standard atomic weights in u (IUPAC 2021, abridged; for elements
 // without a stable isotope the mass number of the longest-lived).
 var masses = map[string]float64{
@@ -17,8 +19,5 @@ var masses = map[string]float64{
 	"TH": 232.04, "PA": 231.04, "U": 238.03, "NP": 237, "PU": 244, "AM": 243, "CM": 247,
 }
 
-// Mass returns the atomic weight in u of an element, given by its symbol in upper case, and whether it is known.
-func Mass(element string) (float64, bool) {
-	m, ok := masses[element]
-	return m, ok
-}
+// Mass returns the atomic weight in u of an element, given by its symbol in upper case; that of carbon if it is unknown.
+func Mass(element string) float64 { return cmp.Or(masses[element], masses["C"]) }

@@ -56,7 +56,7 @@ func extents(s *Structure, about func(*Chain) (string, int)) []Extent {
 		e := Extent{ID: id, Kind: c.Kind, Length: len(c.Residues), Resolved: len(c.Residues)}
 		for j := range c.Residues {
 			for k := range c.Residues[j].Atoms {
-				if el := c.Residues[j].Atoms[k].Element; el != "H" && el != "D" {
+				if c.Residues[j].Atoms[k].Heavy() {
 					e.Atoms++
 				}
 			}

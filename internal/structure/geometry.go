@@ -50,16 +50,13 @@ func RadiusOfGyration(p []Vec) float64 {
 	return math.Sqrt(s / float64(len(p)))
 }
 
-// CentreOfMass returns the mean position in Å weighted by atomic mass (see [Mass]; an unknown element has the mass of
-// carbon), or the origin where there are no atoms.
+// CentreOfMass returns the mean position in Å weighted by atomic mass (see [Mass]), or the origin where there are no
+// atoms.
 func CentreOfMass(atoms []Atom) Vec {
 	var c Vec
 	total := 0.0
 	for i := range atoms {
-		m, ok := Mass(atoms[i].Element)
-		if !ok {
-			m = 12.011
-		}
+		m := Mass(atoms[i].Element)
 		total += m
 		for k := range c {
 			c[k] += m * atoms[i].Pos[k]

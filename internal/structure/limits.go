@@ -3,6 +3,7 @@ package structure
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,10 +46,7 @@ type ParseError struct {
 
 // Error returns one sentence with the format, the line where it is known, and the reason.
 func (e *ParseError) Error() string {
-	format := e.Format
-	if format == "" {
-		format = "structure"
-	}
+	format := cmp.Or(e.Format, "structure")
 	if e.Line == 0 {
 		return fmt.Sprintf("%s file: %s", format, e.Reason)
 	}

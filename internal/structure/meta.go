@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -125,18 +126,12 @@ func (m *Meta) id() string {
 
 // title returns the title in one line, or else the structure's own.
 func (m *Meta) title(s *Structure) string {
-	if t := oneLine(m.Title); t != "" {
-		return t
-	}
-	return oneLine(s.Title)
+	return cmp.Or(oneLine(m.Title), oneLine(s.Title))
 }
 
 // software returns the program's name in one line, "pleat" by default.
 func (m *Meta) software() string {
-	if name := oneLine(m.Software); name != "" {
-		return name
-	}
-	return "pleat"
+	return cmp.Or(oneLine(m.Software), "pleat")
 }
 
 // checkAtoms returns an error for ids, names and numbers that no format can hold, and for a structure without atoms.

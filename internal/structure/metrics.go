@@ -3,6 +3,7 @@ package structure
 import (
 	"context"
 	"math"
+	"slices"
 )
 
 // TMScore compares two structures of the same sequence, residue by residue: the mean over the native's residues of
@@ -26,7 +27,7 @@ func AlignedTMScore(ctx context.Context, model, native []Vec, length int) (float
 	if len(native) == 0 {
 		return 0, ctx.Err()
 	}
-	best, err := search(ctx, model, native, tmD0(length))
+	best, err := search(ctx, model, native, distanceScale(length, 15, 0.5))
 	return best / float64(length), err
 }
 
@@ -56,12 +57,9 @@ func search(ctx context.Context, model, native []Vec, d0 float64) (float64, erro
 	return s.best, nil
 }
 
-// tmD0 returns the distance scale of the TM-score in Å for a chain of n residues.
-func tmD0(n int) float64 {
-	if n <= 15 {
-		return 0.5
-	}
-	return max(0.5, 1.24*math.Cbrt(float64(n-15))-1.8)
+// distanceScale returns d0, the distance scale of the TM-score in Å, for n residues, computed for at least from and not below least.
+func distanceScale(n, from int, least float64) float64 {
+	return max(least, 1.24*math.Cbrt(float64(max(n, from)-15))-1.8)
 }
 
 // tmSearch holds the best scores so far and the buffers of a search.
@@ -90,7 +88,7 @@ func (s *tmSearch) refine(from, size int) {
 		rot, trans, _ = Superpose(s.a, s.b)
 		s.old, s.kept = s.kept, s.old
 		s.measure(&rot, trans, s.near+1)
-		if sameIndices(s.kept, s.old) {
+		if slices.Equal(s.kept, s.old) {
 			return
 		}
 	}
@@ -120,19 +118,6 @@ func (s *tmSearch) measure(rot *[3][3]float64, trans Vec, cut float64) {
 			cut *= 2
 		}
 	}
-}
-
-// sameIndices reports whether two lists are equal.
-func sameIndices(a, b []int32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // LDDT returns the superposition-free agreement of one point per residue (CA for proteins): the fraction of the

@@ -45,7 +45,7 @@ func symbolOf(s string) (string, bool) {
 	if up == "D" || up == "T" {
 		up = "H"
 	}
-	if _, ok := Mass(up); !ok {
+	if _, ok := masses[up]; !ok {
 		return "", false
 	}
 	return up[:1] + strings.ToLower(up[1:]), true

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pleat/internal/words"
 )
 
 // ReadPDB reads the first model of a PDB file. Polymers, ligands and waters that share a chain letter become
@@ -263,7 +265,7 @@ func (p *pdbReader) nameBlank() {
 		if !strings.HasPrefix(c.id, blankChain) {
 			continue
 		}
-		for c.id = letterName(next); p.build.byID[c.id] != nil; c.id = letterName(next) {
+		for c.id = words.LetterName(next); p.build.byID[c.id] != nil; c.id = words.LetterName(next) {
 			next++
 		}
 		next++
@@ -277,6 +279,9 @@ type PDBLimitError struct{ Reason string }
 func (e *PDBLimitError) Error() string {
 	return "the PDB format cannot hold this structure: " + e.Reason + "; use mmCIF"
 }
+
+// pdbLimit returns a PDBLimitError.
+func pdbLimit(format string, args ...any) error { return &PDBLimitError{fmt.Sprintf(format, args...)} }
 
 // WritePDB writes the structure in the PDB format: polymers, each closed by TER, then ligands, then waters. Where
 // the structure does not fit the format's columns, the error is a [*PDBLimitError]; other errors are those of
@@ -403,9 +408,11 @@ func (p *pdbWriter) seqres(c *Chain) {
 		return
 	}
 	const perLine = 13
-	for i := 0; i*perLine < len(c.Residues); i++ {
-		line := fmt.Sprintf("SEQRES %3d %s %4d ", (i+1)%1000, c.ID, len(c.Residues))
-		for _, r := range c.Residues[i*perLine : min((i+1)*perLine, len(c.Residues))] {
+	n := 0
+	for residues := range slices.Chunk(c.Residues, perLine) {
+		n++
+		line := fmt.Sprintf("SEQRES %3d %s %4d ", n%1000, c.ID, len(c.Residues))
+		for _, r := range residues {
 			line += fmt.Sprintf(" %3s", r.Comp)
 		}
 		p.out.WriteString(pad(line))
@@ -416,20 +423,16 @@ func (p *pdbWriter) seqres(c *Chain) {
 func (p *pdbWriter) chain(i int) error {
 	c := &p.s.Chains[i]
 	if len(c.ID) != 1 {
-		return &PDBLimitError{fmt.Sprintf("chain %s has an id of more than one character", excerpt(c.ID))}
+		return pdbLimit("chain %s has an id of more than one character", excerpt(c.ID))
 	}
 	auth := c.authNumbers()
 	for j := range c.Residues {
 		r := &c.Residues[j]
 		if len(r.Comp) > 3 {
-			return &PDBLimitError{
-				fmt.Sprintf("component %s of chain %s has a code of more than three characters", r.Comp, c.ID),
-			}
+			return pdbLimit("component %s of chain %s has a code of more than three characters", r.Comp, c.ID)
 		}
 		if auth[j] < -999 || auth[j] > 9999 {
-			return &PDBLimitError{
-				fmt.Sprintf("chain %s has a residue numbered %d, outside −999 to 9999", c.ID, auth[j]),
-			}
+			return pdbLimit("chain %s has a residue numbered %d, outside −999 to 9999", c.ID, auth[j])
 		}
 		record := "ATOM  "
 		if r.Het || !c.Kind.Polymer() {
@@ -455,7 +458,7 @@ func (p *pdbWriter) chain(i int) error {
 // count assigns the next serial number. The format ends at 99,999.
 func (p *pdbWriter) count() error {
 	if p.serial++; p.serial > 99999 {
-		return &PDBLimitError{"it has more than 99,999 atoms and chain ends"}
+		return pdbLimit("it has more than 99,999 atoms and chain ends")
 	}
 	return nil
 }
@@ -466,10 +469,7 @@ func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom,
 		return err
 	}
 	if len(a.Name) > 4 {
-		return &PDBLimitError{
-			fmt.Sprintf("atom %s of residue %d of chain %s has a name of more than four characters", a.Name, auth,
-				c.ID),
-		}
+		return pdbLimit("atom %s of residue %d of chain %s has a name of more than four characters", a.Name, auth, c.ID)
 	}
 	element := elementOf(a.Element, a.Name, r.Comp)
 	name := a.Name
@@ -480,10 +480,8 @@ func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom,
 	for k, x := range a.Pos {
 		start := len(b)
 		if b = appendFixed(b, x, 3); len(b)-start > 8 {
-			return &PDBLimitError{
-				fmt.Sprintf("atom %s of residue %d of chain %s has the %c coordinate %.3f, "+
-					"outside −999.999 to 9999.999", a.Name, auth, c.ID, 'x'+k, x),
-			}
+			return pdbLimit("atom %s of residue %d of chain %s has the %c coordinate %.3f, outside −999.999 to 9999.999",
+				a.Name, auth, c.ID, 'x'+k, x)
 		}
 		b = flushRight(b, start, 8)
 	}
@@ -493,20 +491,16 @@ func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom,
 	}{{"occupancy", a.Occupancy}, {"B-factor", bfactor}} {
 		start := len(b)
 		if b = appendFixed(b, v.value, 2); len(b)-start > 6 {
-			return &PDBLimitError{
-				fmt.Sprintf("atom %s of residue %d of chain %s has the %s %.2f, outside −99.99 to 999.99", a.Name, auth,
-					c.ID, v.name, v.value),
-			}
+			return pdbLimit("atom %s of residue %d of chain %s has the %s %.2f, outside −99.99 to 999.99", a.Name, auth,
+				c.ID, v.name, v.value)
 		}
 		b = flushRight(b, start, 6)
 	}
 	charge := "  "
 	switch {
 	case a.Charge < -9 || a.Charge > 9:
-		return &PDBLimitError{
-			fmt.Sprintf("atom %s of residue %d of chain %s has the charge %d, outside −9 to 9", a.Name, auth, c.ID,
-				a.Charge),
-		}
+		return pdbLimit("atom %s of residue %d of chain %s has the charge %d, outside −9 to 9", a.Name, auth, c.ID,
+			a.Charge)
 	case a.Charge > 0:
 		charge = strconv.Itoa(a.Charge) + "+"
 	case a.Charge < 0:

@@ -136,14 +136,6 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-func TestLetterName(t *testing.T) {
-	for n, want := range map[int]string{0: "A", 25: "Z", 26: "AA", 51: "AZ", 52: "BA", 701: "ZZ", 702: "AAA"} {
-		if got := letterName(n); got != want {
-			t.Errorf("%d is %s, want %s", n, got, want)
-		}
-	}
-}
-
 func TestReadFASTA(t *testing.T) {
 	got, err := ReadFASTA(strings.NewReader("; old comment\r\n>sp|P1|A  first \r\nmkv LLA\r\n\r\nGG*\r\n>\nACGU\n"),
 		Limits{})

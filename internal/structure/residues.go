@@ -122,11 +122,7 @@ func (c *Chain) Sequence() string {
 	if !c.Kind.Polymer() {
 		return ""
 	}
-	out := make([]byte, len(c.Residues))
-	for i := range c.Residues {
-		out[i] = Letter(c.Kind, c.Residues[i].Comp)
-	}
-	return string(out)
+	return Letters(c)
 }
 
 // polymerKind returns the kind of polymer that a component belongs to by its name alone, or an empty kind where

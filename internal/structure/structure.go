@@ -84,21 +84,24 @@ func (r *Residue) Atom(name string) (*Atom, bool) {
 	return nil, false
 }
 
+// Heavy reports whether the atom is not a hydrogen or deuterium.
+func (a *Atom) Heavy() bool { return a.Element != "H" && a.Element != "D" }
+
 // Centre returns the representative atom of one-point-per-residue measures: CA in a protein, C1' in a nucleic acid.
 // It returns false where the atom is missing.
 func (r *Residue) Centre() (Vec, bool) {
-	for _, name := range [...]string{"CA", "C1'", "C1*"} {
-		if a, ok := r.Atom(name); ok && (name != "CA" || a.Element != "CA") {
-			return a.Pos, true
-		}
-	}
-	return Vec{}, false
+	return r.point("CA", "C1'", "C1*")
 }
 
 // Beta returns the atom from which contacts are counted: CB, CA where there is none (glycine), and C3' in a nucleic
 // acid, as in ipSAE. It returns false where all are missing.
 func (r *Residue) Beta() (Vec, bool) {
-	for _, name := range [...]string{"CB", "CA", "C3'", "C3*"} {
+	return r.point("CB", "CA", "C3'", "C3*")
+}
+
+// point returns the position of the first of the named atoms that the residue has. A calcium is no CA.
+func (r *Residue) point(names ...string) (Vec, bool) {
+	for _, name := range names {
 		if a, ok := r.Atom(name); ok && (name != "CA" || a.Element != "CA") {
 			return a.Pos, true
 		}

@@ -2,6 +2,7 @@ package structure
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -25,7 +26,12 @@ func WriteCIF(w io.Writer, s *Structure, m Meta) error {
 		return err
 	}
 	c := &cifWriter{w: bufio.NewWriterSize(w, 64<<10), s: s, m: &m, labels: s.labels(), entity: s.entities()}
-	for i := range s.Chains {
+	seen := map[int]bool{}
+	for i, e := range c.entity {
+		if !seen[e] {
+			seen[e] = true
+			c.first = append(c.first, i)
+		}
 		c.auth = append(c.auth, s.Chains[i].authNumbers())
 	}
 	c.head()
@@ -50,6 +56,7 @@ type cifWriter struct {
 	labels []string
 	entity []int
 	auth   [][]int
+	first  []int // first chain of each entity, in order of appearance
 	// poly holds the sequences of the polymer entities, in order of appearance.
 	poly []polySeq
 	// line is a buffer for the row being written.
@@ -168,10 +175,7 @@ func (c *cifWriter) entry() {
 
 // dotted returns v, or the CIF value "." (not applicable) where it is empty.
 func dotted(v string) string {
-	if v == "" {
-		return "\x00."
-	}
-	return v
+	return cmp.Or(v, "\x00.")
 }
 
 // elements writes the elements that occur (atom_type), sorted by symbol.

@@ -5,6 +5,7 @@ package words
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -217,6 +218,26 @@ func Shorten(s string, n int) string {
 			return s[:cut] + "…"
 		}
 		seen++
+	}
+	return s
+}
+
+// Join lists names in a sentence: A, B and C. It shows at most n and says how many more there are.
+func Join(names []string, n int) string {
+	if len(names) > n {
+		return strings.Join(names[:n], ", ") + fmt.Sprintf(" and %d more", len(names)-n)
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// LetterName returns name n, from 0, of the series A to Z, AA, AB and so on.
+func LetterName(n int) string {
+	s := ""
+	for n++; n > 0; n = (n - 1) / 26 {
+		s = string(rune('A'+(n-1)%26)) + s
 	}
 	return s
 }

@@ -124,3 +124,11 @@ func TestUnique(t *testing.T) {
 		seen[name] = true
 	}
 }
+
+func TestLetterName(t *testing.T) {
+	for n, want := range map[int]string{0: "A", 25: "Z", 26: "AA", 51: "AZ", 52: "BA", 701: "ZZ", 702: "AAA"} {
+		if got := LetterName(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}

@@ -182,6 +182,14 @@ func (n Node) List(most int) ([]Node, error) {
 	return out, nil
 }
 
+// ListOrOne returns the items of a list of at most the given length, or the node itself if it is no list.
+func (n Node) ListOrOne(most int) ([]Node, error) {
+	if n.IsList() {
+		return n.List(most)
+	}
+	return []Node{n}, nil
+}
+
 // truthWords matches the words that readers of YAML 1.1, such as Boltz, convert to booleans when they are not quoted.
 var truthWords = regexp.MustCompile(`^(?i:yes|no|on|off|true|false)$`)
 

@@ -253,7 +253,7 @@ func tokenBFactors(r *structure.Residue, n int) []float64 {
 	var atoms []float64
 	total := 0.0
 	for i := range r.Atoms {
-		if e := r.Atoms[i].Element; e != "H" && e != "D" {
+		if r.Atoms[i].Heavy() {
 			atoms = append(atoms, r.Atoms[i].B)
 			total += r.Atoms[i].B
 		}

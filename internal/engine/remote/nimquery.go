@@ -9,6 +9,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/words"
 )
 
 // nimRequest is the body of a call. The names are those of the container's documentation. Parameters of type any are
@@ -108,7 +109,7 @@ func newNIMQuery(w pleat.Work) (*nimQuery, *pleat.Failure) {
 	for i := range w.Fold.Sequences {
 		s := &w.Fold.Sequences[i]
 		for _, chain := range s.Chains {
-			id := letterName(len(ids))
+			id := words.LetterName(len(ids))
 			ids[chain], q.names[id] = id, chain
 			if s.Polymer() {
 				failure = q.addPolymer(id, chain, s, alignments[i])
@@ -249,13 +250,4 @@ func (q *nimQuery) constrain(c *pleat.Constraints, ids map[string]string) *pleat
 		q.request.Constraints = append(q.request.Constraints, n)
 	}
 	return nil
-}
-
-// letterName returns the names A … Z, AA, AB … for 0, 1, 2 …, as spreadsheets name columns.
-func letterName(n int) string {
-	name := string(rune('A' + n%26))
-	if n >= 26 {
-		name = letterName(n/26-1) + name
-	}
-	return name
 }

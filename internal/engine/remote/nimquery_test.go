@@ -101,12 +101,3 @@ func TestNIMAlignments(t *testing.T) {
 		t.Errorf("%v", out.Failure)
 	}
 }
-
-func TestLetterName(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]string{0: "A", 25: "Z", 26: "AA", 31: "AF", 52: "BA"} {
-		if got := letterName(n); got != want {
-			t.Errorf("%d: %s; want %s", n, got, want)
-		}
-	}
-}

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"pleat"
 	"pleat/api"
@@ -59,7 +58,7 @@ type Manifest struct {
 	// WeightsPage is the https address of the publisher's page of the weights and their licence; empty: not known.
 	WeightsPage string `json:"weights_page"`
 
-	Citations []ManifestCite  `json:"citations"`
+	Citations []manifestCite  `json:"citations"`
 	Models    []ManifestModel `json:"models"`
 	manifestScope
 }
@@ -102,8 +101,8 @@ type manifestParam struct {
 	Doc     string          `json:"description"`
 }
 
-// ManifestCite is one BibTeX entry that the users of a model should cite.
-type ManifestCite struct {
+// manifestCite is one BibTeX entry that the users of a model should cite.
+type manifestCite struct {
 	Key    string `json:"key"`
 	BibTeX string `json:"bibtex"`
 }
@@ -118,7 +117,7 @@ type ManifestModel struct {
 	Licence    string         `json:"licence"`
 	Confidence string         `json:"confidence"`
 	Notice     string         `json:"notice"`
-	Citations  []ManifestCite `json:"citations"`
+	Citations  []manifestCite `json:"citations"`
 	manifestScope
 }
 
@@ -446,9 +445,6 @@ func (m *Manifest) stage(name string) string {
 	}
 	return engine.OneLine(name, 40)
 }
-
-// seconds converts a time of the manifest.
-func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
 
 // FoldModels returns the keys of manifests by the fold models that these have.
 func FoldModels(manifests map[string]*Manifest) map[string]string {

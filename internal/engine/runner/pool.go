@@ -424,7 +424,7 @@ func (p *ProcessPool) reapIdle() {
 				continue
 			}
 			s.procs = slices.DeleteFunc(s.procs, func(proc *process) bool {
-				expired := !proc.alive() || proc.idle.Elapsed() > seconds(proc.manifest.IdleTTL)
+				expired := !proc.alive() || proc.idle.Elapsed() > pleat.Seconds(proc.manifest.IdleTTL)
 				if expired {
 					p.end(proc)
 				}

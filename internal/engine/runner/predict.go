@@ -31,7 +31,7 @@ func (p *process) load(ctx context.Context, model string) (time.Duration, *pleat
 	watch := clock.Start()
 	from := p.listen()
 	defer p.unlisten()
-	ctx, done := context.WithTimeoutCause(ctx, seconds(p.manifest.LoadTimeout), errLoadTime)
+	ctx, done := context.WithTimeoutCause(ctx, pleat.Seconds(p.manifest.LoadTimeout), errLoadTime)
 	defer done()
 	p.model = ""
 	m := wireLoad{Type: "load", Model: model, Weights: p.weights, Device: p.device, Threads: p.threads}
@@ -114,7 +114,7 @@ func (p *process) predict(ctx context.Context, q *predictRequest, m wirePredict,
 		return outcome{failure: f, unheard: p.jobs > 0 && f.Kind == pleat.FailCrashed}
 	}
 	p.jobs++
-	ctx, done := context.WithTimeout(ctx, seconds(p.manifest.JobTimeout))
+	ctx, done := context.WithTimeout(ctx, pleat.Seconds(p.manifest.JobTimeout))
 	defer done()
 	watch := time.NewTicker(watchInterval)
 	defer watch.Stop()
@@ -209,11 +209,11 @@ func (r *runningRequest) checkpoint(m *wireCheckpoint) {
 func (r *runningRequest) overdue() *pleat.Failure {
 	m := r.manifest
 	switch {
-	case r.silence() > seconds(m.Silence):
+	case r.silence() > pleat.Seconds(m.Silence):
 		r.log.Warn("a runner hangs and is killed", "engine", m.Engine, "silent_ms", r.silence())
 		return pleat.Failed(pleat.FailCrashed,
 			fmt.Sprintf("the engine %s sent nothing for %v s and was ended", m.Engine, m.Silence))
-	case r.progressed.Elapsed() > seconds(m.StageTime):
+	case r.progressed.Elapsed() > pleat.Seconds(m.StageTime):
 		return pleat.Failed(pleat.FailTimeout,
 			fmt.Sprintf("the engine %s made no progress for %v s", m.Engine, m.StageTime))
 	}
@@ -261,7 +261,7 @@ func (r *runningRequest) interrupt(ctx context.Context, from *listener) outcome 
 // awaitEnd waits until the process has stopped a cancelled request, and kills it if it takes longer than cancel_s.
 func (r *runningRequest) awaitEnd(from *listener) {
 	defer r.unlisten()
-	late := time.NewTimer(seconds(r.manifest.CancelTime))
+	late := time.NewTimer(pleat.Seconds(r.manifest.CancelTime))
 	defer late.Stop()
 	for {
 		select {

@@ -96,7 +96,7 @@ func start(ctx context.Context, l launchSpec) (*process, *pleat.Failure) {
 	}
 	from := p.listen()
 	defer p.unlisten()
-	ctx, done := context.WithTimeoutCause(ctx, seconds(l.manifest.LoadTimeout), errLoadTime)
+	ctx, done := context.WithTimeoutCause(ctx, pleat.Seconds(l.manifest.LoadTimeout), errLoadTime)
 	defer done()
 	hello := wireHello{
 		Type:      "hello",
@@ -316,7 +316,7 @@ func (p *process) send(m any) *pleat.Failure {
 	if p.rng != nil && p.rng.IntN(3) == 0 {
 		line = append([]byte(`{"type":"x-grease","id":null,"any":[1,{}]}`+"\n"), line...)
 	}
-	_ = p.stdin.SetWriteDeadline(clock.Deadline(seconds(p.manifest.Silence))) // pipes support it
+	_ = p.stdin.SetWriteDeadline(clock.Deadline(pleat.Seconds(p.manifest.Silence))) // pipes support it
 	if _, err := p.stdin.Write(line); err != nil {
 		return p.crashed("while the job was sent to it")
 	}
