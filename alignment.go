@@ -146,8 +146,8 @@ const (
 // OfferAlignments adds the parameters msaAlgorithm and alignmentId to a model that takes alignments, unless its engine
 // defines msaAlgorithm. Searched: the service searches for alignments.
 func (m *Model) OfferAlignments(searched bool) {
-	own := func(s ParamSpec) bool { return s.Name == "msaAlgorithm" }
-	if m.Kind != TaskFold || !m.Has(FeatureMSA) || slices.ContainsFunc(m.Params, own) {
+	isAlgorithm := func(s ParamSpec) bool { return s.Name == "msaAlgorithm" }
+	if m.Kind != TaskFold || !m.Has(FeatureMSA) || slices.ContainsFunc(m.Params, isAlgorithm) {
 		return
 	}
 	s := ParamSpec{
@@ -162,13 +162,13 @@ func (m *Model) OfferAlignments(searched bool) {
 		s.Doc = "How alignments of proteins are made: mmseqs2 searches with the server or the program that the " +
 			"operator has set up, none folds from the sequences alone."
 	}
-	given := ParamSpec{
+	parameter := ParamSpec{
 		Name: alignmentParam,
 		Type: ParamString,
 		Doc: "The alignmentId of POST /v1/alignments, whose alignments are used; " +
 			"proteins that it lacks are searched for.",
 	}
-	m.Params = append([]ParamSpec{s, given}, m.Params...)
+	m.Params = append([]ParamSpec{s, parameter}, m.Params...)
 }
 
 // AlignmentsSearched reports whether the service searches for alignments for the model, as its parameter msaAlgorithm

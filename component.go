@@ -127,7 +127,8 @@ func (v *validation) componentSMILES(i int) {
 // atomsOf returns how many atoms the component with a code has at most, without hydrogens; 0: there is none, or none
 // can be read.
 func (c *Constraints) atomsOf(code string) int {
-	i := slices.IndexFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
+	hasCode := func(component Component) bool { return strings.EqualFold(component.Code, code) }
+	i := slices.IndexFunc(c.Components, hasCode)
 	if i >= 0 && c.Components[i].Item != "" {
 		return chem.MaxAtoms // its file is read later
 	}

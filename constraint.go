@@ -72,8 +72,8 @@ func (c *Constraints) Private() Constraints {
 	for _, t := range c.Templates {
 		out.Templates = append(out.Templates, t.Private())
 	}
-	for _, own := range c.Components {
-		out.Components = append(out.Components, own.Private())
+	for _, component := range c.Components {
+		out.Components = append(out.Components, component.Private())
 	}
 	return out
 }

@@ -87,10 +87,10 @@ func (w *Work) InputHash(fingerprint string) (string, error) {
 // templates and components come from. A run of the same hash is an earlier answer to the same request. InputHash, which
 // a worker computes, decides whether its files are used again.
 func (f *FoldInput) RequestHash(m *Model) (string, error) {
-	var given []FileRef
+	var files []FileRef
 	for i := range f.Sequences {
 		if ref := f.Sequences[i].MSA; ref != (FileRef{}) {
-			given = append(given, ref)
+			files = append(files, ref)
 		}
 	}
 	return hashOf(struct {
@@ -99,7 +99,7 @@ func (f *FoldInput) RequestHash(m *Model) (string, error) {
 		MSA         []FileRef   `json:",omitempty"`
 		Templates   []Template  `json:",omitempty"`
 		Components  []Component `json:",omitempty"`
-	}{f.identity(m), f.LibraryItem, given, f.Constraints.Templates, f.Constraints.Components})
+	}{f.identity(m), f.LibraryItem, files, f.Constraints.Templates, f.Constraints.Components})
 }
 
 // hashOf returns the SHA-256 of v as JSON, in hex.

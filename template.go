@@ -122,18 +122,18 @@ const maxTemplateName, maxTemplateChain = 512, 64
 // templateSource checks where a template comes from.
 func (v *validation) templateSource(at string, t *Template) {
 	sources := "libraryItemId, jobId and pdbId"
-	given := 0
+	count := 0
 	for _, id := range []string{string(t.Item), string(t.Job), t.PDB} {
 		if id != "" {
-			given++
+			count++
 		}
 	}
 	switch {
-	case given == 0:
+	case count == 0:
 		v.fault(at, " must have one of %s; it has none", sources)
 		return
-	case given > 1:
-		v.fault(at, " has %d of %s; it must have one", given, sources)
+	case count > 1:
+		v.fault(at, " has %d of %s; it must have one", count, sources)
 		return
 	case t.Item != "" && !IsUUID(string(t.Item)):
 		v.fault(at+".libraryItemId", " is %q; it must be the UUID of a library item", Clip(string(t.Item)))

@@ -475,9 +475,9 @@ func (j *Job) unit() string {
 	return "residues"
 }
 
-// Apart reports whether a model folds the sequences of the job each on its own, so that nothing tells how they are
-// placed relative to each other.
-func (j *Job) Apart(m Model) bool { return len(j.Sequences) > 1 && !m.Has(FeatureComplex) }
+// FoldsSeparately reports whether a model folds the sequences of the job each on its own, so that nothing tells how
+// they are placed relative to each other.
+func (j *Job) FoldsSeparately(m Model) bool { return len(j.Sequences) > 1 && !m.Has(FeatureComplex) }
 
 // Largest returns the tokens of the largest structure that the model folds at once: the whole job, or its longest
 // sequence if the model folds each chain alone.

@@ -35,8 +35,8 @@ func (SequenceItem) Kinds() []string {
 // check requires exactly one kind.
 func (s *SequenceItem) check(p *location) error {
 	var has []string
-	given := []bool{s.ProteinChain != nil, s.RNASequence != nil, s.DNASequence != nil, s.LigandSequence != nil}
-	for i, set := range given {
+	present := []bool{s.ProteinChain != nil, s.RNASequence != nil, s.DNASequence != nil, s.LigandSequence != nil}
+	for i, set := range present {
 		if set {
 			has = append(has, s.Kinds()[i])
 		}

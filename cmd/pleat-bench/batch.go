@@ -238,7 +238,7 @@ func (b *bench) batchTables(ctx context.Context, d database, h *service) error {
 // fillBatch makes a batch whose jobs have all completed, each with a score. The jobs are made by the store and
 // completed by SQL.
 func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error) {
-	made, err := h.store.Batches.CreateBatch(ctx, batches.NewBatch{
+	created, err := h.store.Batches.CreateBatch(ctx, batches.NewBatch{
 		Batch: pleat.Batch{Owner: h.users[0].Project, Name: "bench", Kind: pleat.BatchList, Model: "null"},
 		Rows: func(yield func(batches.NewRow, error) bool) {
 			for i := range rows {
@@ -272,9 +272,9 @@ func (h *service) fillBatch(ctx context.Context, rows int) (pleat.BatchID, error
 		"UPDATE job SET state = 'COMPLETED' WHERE batch_id = $1",
 		"INSERT INTO batch_score SELECT batch_id, batch_row, 'meanPLDDT', " + score + " FROM job WHERE batch_id = $1",
 	} {
-		if _, err := db.ExecContext(ctx, q, made.Batch); err != nil {
+		if _, err := db.ExecContext(ctx, q, created.Batch); err != nil {
 			return "", err
 		}
 	}
-	return made.Batch, nil
+	return created.Batch, nil
 }

@@ -110,13 +110,13 @@ func (f *fleetBench) open(ctx context.Context) error {
 		return err
 	}
 	f.later(func() error { return errors.Join(f.server.stop(), f.server.complaints(f.progress)) })
-	own := named(address, "pleat-bench")
-	s, err := store.Open(ctx, own, store.Options{})
+	database := named(address, "pleat-bench")
+	s, err := store.Open(ctx, database, store.Options{})
 	if err != nil {
 		return err
 	}
 	f.later(s.DB.Close)
-	if f.db, err = sql.Open("pgx", own); err != nil {
+	if f.db, err = sql.Open("pgx", database); err != nil {
 		return err
 	}
 	f.later(f.db.Close)

@@ -39,10 +39,10 @@ type crowd struct {
 	// Once hold is closed no fold ends by itself. Once release is closed all folds end, and nothing more is claimed.
 	hold, release chan struct{}
 
-	mu      sync.Mutex
-	tally   fleetTally
-	waiting time.Duration // that calls ask to be held
-	beat    time.Duration
+	mu        sync.Mutex
+	tally     fleetTally
+	waiting   time.Duration // that calls ask to be held
+	heartbeat time.Duration
 }
 
 // fleetTally is what the workers have done so far.
@@ -174,7 +174,7 @@ func (w *fleetWorker) register() error {
 	w.session = out.Session
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	w.c.waiting, w.c.beat = out.Wait.Duration(), out.Heartbeat.Duration()
+	w.c.waiting, w.c.heartbeat = out.Wait.Duration(), out.Heartbeat.Duration()
 	return nil
 }
 
@@ -242,8 +242,8 @@ func (w *fleetWorker) claim() (*workerapi.Task, error) {
 func (w *fleetWorker) fold(t *workerapi.Task) bool {
 	end := time.NewTimer(time.Duration(rand.ExpFloat64() * float64(w.c.mean)))
 	defer end.Stop()
-	beat := time.NewTicker(w.c.beat)
-	defer beat.Stop()
+	ticker := time.NewTicker(w.c.heartbeat)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-end.C:
@@ -254,7 +254,7 @@ func (w *fleetWorker) fold(t *workerapi.Task) bool {
 			return true
 		case <-w.c.life.Done():
 			return false
-		case <-beat.C:
+		case <-ticker.C:
 			if !w.heartbeat(t) {
 				return false
 			}

@@ -84,8 +84,8 @@ type growthBench struct {
 	orders [2][]int
 	read   [2]int
 	// held are the tasks that were claimed on each side; beat and ended are the next to beat and to end.
-	held        [2][]runs.ClaimedTask
-	beat, ended [2]int
+	held              [2][]runs.ClaimedTask
+	heartbeats, ended [2]int
 	// waiting is a job of user 0 that waits, by side.
 	waiting [2]string
 	closers
@@ -279,8 +279,8 @@ func (g *growthBench) ofWorkers() []comparison {
 			return err
 		}},
 		{what: "a heartbeat", do: func(side int) error {
-			k := &g.held[side][g.beat[side]]
-			g.beat[side]++
+			k := &g.held[side][g.heartbeats[side]]
+			g.heartbeats[side]++
 			_, err := g.sides[side].store.Runs.Heartbeat(g.ctx, "bench", []pleat.Heartbeat{{
 				Task:     k.Task.ID,
 				Attempt:  k.Task.Attempt,
@@ -307,11 +307,11 @@ func (g *growthBench) afterClaims() []comparison {
 						return err
 					}
 				}
-				made, err := g.sides[side].store.Runs.CreateJob(g.ctx, newJob(g.sides[side].users[0]))
+				created, err := g.sides[side].store.Runs.CreateJob(g.ctx, newJob(g.sides[side].users[0]))
 				if err != nil {
 					return err
 				}
-				g.waiting[side] = string(made.Job)
+				g.waiting[side] = string(created.Job)
 			}
 			id := g.waiting[side]
 			return g.get(side, pageOfJob("/v1/jobs/"+id, id)...)

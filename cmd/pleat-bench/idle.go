@@ -102,11 +102,11 @@ func (b *bench) idleTimes(
 	began := time.Now()
 	var jobs []pleat.JobID
 	for i := range idleJobs {
-		made, err := h.store.Runs.CreateJob(ctx, helixJob(h.users[0], model, i+1))
+		created, err := h.store.Runs.CreateJob(ctx, helixJob(h.users[0], model, i+1))
 		if err != nil {
 			return nil, 0, err
 		}
-		jobs = append(jobs, made.Job)
+		jobs = append(jobs, created.Job)
 	}
 	for _, id := range jobs {
 		if err := h.awaitCompleted(ctx, id); err != nil {

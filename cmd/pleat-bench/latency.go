@@ -73,11 +73,11 @@ func (b *bench) waits(ctx context.Context, d database, elsewhere bool) (_ []time
 	h.later(start(ctx, pool.Run))
 	<-pool.Ready()
 	err = openLoop(ctx, int(max(20, 12*b.seconds*creationRate)), creationRate, func(i int) error {
-		made, err := h.store.Runs.CreateJob(ctx, newJob(h.users[i%len(h.users)]))
+		created, err := h.store.Runs.CreateJob(ctx, newJob(h.users[i%len(h.users)]))
 		at := time.Now()
 		mu.Lock()
 		defer mu.Unlock()
-		acked[made.Run] = at
+		acked[created.Run] = at
 		return err
 	})
 	// The last jobs have not all started yet.

@@ -95,7 +95,7 @@ func foldTrpCage(ctx context.Context, c *api.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	seed := "1"
-	made, err := c.CreateJob(ctx, api.CreateJob{
+	created, err := c.CreateJob(ctx, api.CreateJob{
 		Name:      "Trp-cage",
 		Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: trpCage}}},
 		Params:    &api.Params{ModelName: "mini", Seed: &seed},
@@ -103,7 +103,7 @@ func foldTrpCage(ctx context.Context, c *api.Client) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.Wait(ctx, made.JobID)
+	r, err := c.Wait(ctx, created.JobID)
 	if err == nil && r.Job.Status != "COMPLETED" {
 		err = fmt.Errorf("the fold ended %s", r.Job.Status)
 	}

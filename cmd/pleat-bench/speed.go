@@ -151,11 +151,11 @@ func (b *bench) read(ctx context.Context, d database) (err error) {
 func (h *service) finished(ctx context.Context) ([]pleat.JobID, error) {
 	jobs, at := make([]pleat.JobID, len(h.users)), map[pleat.RunID]int{}
 	for i, u := range h.users {
-		made, err := h.store.Runs.CreateJob(ctx, newJob(u))
+		created, err := h.store.Runs.CreateJob(ctx, newJob(u))
 		if err != nil {
 			return nil, err
 		}
-		jobs[i], at[made.Run] = made.Job, i
+		jobs[i], at[created.Run] = created.Job, i
 	}
 	claimed, err := h.store.Runs.Claim(ctx, "bench", tasks.ClaimFilter{Queues: []string{nullQueue}, N: len(jobs)})
 	if err != nil {

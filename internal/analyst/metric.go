@@ -215,13 +215,13 @@ func (q *query) fold() part {
 	if len(q.mentions) > 0 && q.pointMentions() {
 		return q.identity()
 	}
-	whole := *q
+	all := *q
 	listed, rest := q.conds.divide(func(c *condition) bool { return c.property == ofState && !c.not && !q.counted })
 	for _, c := range listed {
-		whole.states += c.states
+		all.states += c.states
 	}
-	whole.conds = rest
-	return whole.measure(foldOf)
+	all.conds = rest
+	return all.measure(foldOf)
 }
 
 // foldOf lists the segments in the states that the question asks for, and the shares of all.

@@ -17,8 +17,8 @@ func (q *query) residuesWith() part {
 	if q.relation != nil && q.relation.asksClosest() && len(q.relation.sites) > 0 {
 		return q.contacts()
 	}
-	base, asked := q.subjectAndPredicate()
-	if len(asked) == 0 {
+	base, predicate := q.subjectAndPredicate()
+	if len(predicate) == 0 {
 		return refusal("%s", q.notUnderstood())
 	}
 	from, hits := q.sitesWhere(base), q.sites()
@@ -26,7 +26,7 @@ func (q *query) residuesWith() part {
 		return refusal("No residue is %s.", base)
 	}
 	p := part{sure: q.filter().certainty()}
-	noun, rest := asked.divide((*condition).isNoun)
+	noun, rest := predicate.divide((*condition).isNoun)
 	if len(noun) > 0 && len(rest) > 0 && !q.asksAll() && !q.has["percent"] {
 		subject := q.sitesWhere(base.and(noun...))
 		names := q.asksYesOrNo() || len(hits) == 0 && !q.has["howmany"]
@@ -38,16 +38,16 @@ func (q *query) residuesWith() part {
 			q.addNamed(&p, base, noun, rest[0])
 			return p
 		case q.asksYesOrNo() || len(hits) == 0:
-			base, asked, from = base.and(noun...), rest, subject
+			base, predicate, from = base.and(noun...), rest, subject
 		}
 	}
-	q.addCount(&p, base, asked, from, hits)
+	q.addCount(&p, base, predicate, from, hits)
 	return p
 }
 
 func (q *query) asksAll() bool { return q.every && q.opensWithVerb() }
 
-func (q *query) addCount(p *part, base, asked filter, from, hits []int) {
+func (q *query) addCount(p *part, base, predicate filter, from, hits []int) {
 	all, yesOrNo, share := q.asksAll(), q.asksYesOrNo(), q.has["percent"]
 	switch {
 	case yesOrNo && (all && len(hits) == len(from) || !all && len(hits) > 0):
@@ -57,9 +57,9 @@ func (q *query) addCount(p *part, base, asked filter, from, hits []int) {
 	}
 	p.add("%d of %s%s ", len(hits), residues(len(from)), base.that())
 	if len(hits) > 0 || share {
-		p.add("(%s) are %s: %s.", percent(len(hits), len(from)), asked, q.x.Refs(hits))
+		p.add("(%s) are %s: %s.", percent(len(hits), len(from)), predicate, q.x.Refs(hits))
 	} else {
-		p.add("are %s.", asked)
+		p.add("are %s.", predicate)
 	}
 	if all && len(hits) < len(from) {
 		others := keep(from, func(i int) bool { return !q.filter().holds(i) })
@@ -131,7 +131,7 @@ func (q *query) predicate(c *condition, site int) string {
 
 // subjectAndPredicate finds what "of" in "3 of 7" is. Where all or a share are asked for, the condition that came last
 // is asked of the others: are all lysines in helices exposed? Else chains and numbers say where to count.
-func (q *query) subjectAndPredicate() (base, asked filter) {
+func (q *query) subjectAndPredicate() (base, predicate filter) {
 	all := q.filter()
 	last := len(all) - 1
 	if last > 0 && all[last].property == ofDistance && !q.relationLast {
@@ -143,21 +143,21 @@ func (q *query) subjectAndPredicate() (base, asked filter) {
 	case q.asksAll(), q.has["percent"] && slices.ContainsFunc(q.items, item.isVerb):
 		return all[:last], all[last:]
 	}
-	base, asked = all.divide(func(c *condition) bool {
+	base, predicate = all.divide(func(c *condition) bool {
 		return !c.not && (c.property == ofChain || c.property == ofPlace)
 	})
 	switch {
-	case q.has["percent"] && len(asked) != 1:
+	case q.has["percent"] && len(predicate) != 1:
 		return nil, nil // a share of which of them?
-	case len(asked) == 0:
+	case len(predicate) == 0:
 		return nil, base
 	}
-	return base, asked
+	return base, predicate
 }
 
 // identity names the residues at some numbers, and reports whether they are what the question asks.
 func (q *query) identity() part {
-	where, asked := q.filter().divide(func(c *condition) bool {
+	where, predicate := q.filter().divide(func(c *condition) bool {
 		return c.property == ofChain || c.property == ofPlace
 	})
 	sites := q.sitesWhere(where)
@@ -168,16 +168,17 @@ func (q *query) identity() part {
 	if len(where) > 1 {
 		p.add("Of residues %s: ", where)
 	}
-	either := len(asked) == 1 && asked[0].property == ofState && len(asked[0].wording) > 1 // in a helix or a loop?
+	// In a helix or a loop?
+	either := len(predicate) == 1 && predicate[0].property == ofState && len(predicate[0].wording) > 1
 	for _, i := range facts.Head(sites, maxListed) {
 		ref := q.x.Sites[i].Ref
 		switch {
-		case len(asked) == 0, either:
+		case len(predicate) == 0, either:
 			p.add("%s", ref)
-		case asked.holds(i):
-			p.add("Yes: %s is %s", ref, asked)
+		case predicate.holds(i):
+			p.add("Yes: %s is %s", ref, predicate)
 		default:
-			p.add("No: %s is not %s", ref, asked)
+			p.add("No: %s is not %s", ref, predicate)
 		}
 		if len(sites) <= 3 {
 			p.add("%s", q.properties(i))

@@ -74,7 +74,7 @@ func Fleet(ctx context.Context, c config.Config, log *slog.Logger, once bool) er
 		return nil
 	})
 	log.Info("the fleet runs", "version", pleat.Version, "database", s.DB.Dialect())
-	return ended(log, group.Wait())
+	return logEnd(log, group.Wait())
 }
 
 // fleetEndpoint returns what serves health and metrics of a fleet.
@@ -148,9 +148,9 @@ func checkWorkerFile(c config.Config, path string) error {
 		return nil
 	}
 	theirs, sqlite := w.SQLitePath()
-	own, ownSQLite := c.SQLitePath()
+	file, ownSQLite := c.SQLitePath()
 	switch {
-	case sqlite != ownSQLite || sqlite && own != theirs:
+	case sqlite != ownSQLite || sqlite && file != theirs:
 		return UsageError{fmt.Errorf("the workers read their settings from %s, which names another database than this "+
 			"process uses; set database and data there", path)}
 	case sqlite && (!filepath.IsAbs(theirs) || !filepath.IsAbs(w.Data)):

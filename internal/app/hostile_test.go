@@ -58,7 +58,7 @@ func TestHostileRunnerOfAServer(t *testing.T) {
 				}
 			}
 			s := startService(t, cfg)
-			made, err := s.user("ann").CreateJob(t.Context(), api.CreateJob{
+			created, err := s.user("ann").CreateJob(t.Context(), api.CreateJob{
 				Name:      string(c.mode),
 				Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GG"}}},
 				Params:    &api.Params{ModelName: "hostile"},
@@ -66,7 +66,7 @@ func TestHostileRunnerOfAServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := storetest.AwaitJob(t, s.Store, pleat.JobID(made.JobID), pleat.StateFailed)
+			v := storetest.AwaitJob(t, s.Store, pleat.JobID(created.JobID), pleat.StateFailed)
 			for _, part := range c.done {
 				if v.Run.Failure == nil || !strings.Contains(v.Run.Failure.Message, part) {
 					t.Errorf("%v; want %s", v.Run.Failure, part)

@@ -67,7 +67,7 @@ func workRemotely(ctx context.Context, a *App, metrics metricsListener, drain <-
 	a.log.Info("working", "version", pleat.Version, "server", hostOf(a.cfg.WorkerServer), "class", a.class.Name,
 		"slots", a.cfg.Slots)
 	err = a.work(ctx, work.NewRemote(cfg, client, client, a.engines), metrics, endpoint, drain)
-	return ended(a.log, errors.Join(err, client.Refused()))
+	return logEnd(a.log, errors.Join(err, client.Refused()))
 }
 
 // newWorkerClient returns the client of the server that the configuration names.

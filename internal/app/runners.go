@@ -26,7 +26,7 @@ func Manifests(c config.Config) (manifests map[string]*runner.Manifest, invalid 
 		manifests, invalid = runner.Manifests(dir)
 	}
 	for _, name := range runners.Names() {
-		if own := manifests[name] != nil || invalid[name] != nil; own && c.Runners != "" {
+		if installed := manifests[name] != nil || invalid[name] != nil; installed && c.Runners != "" {
 			continue
 		}
 		delete(manifests, name)
@@ -109,9 +109,9 @@ func RunnerFile(m *runner.Manifest, name string) ([]byte, error) {
 // are written below the folder of the environments. It returns the folder of the module. A file that somebody has
 // changed there is logged and replaced: changes belong in a folder of one's own, which the setting runners names.
 func UnpackRunner(c config.Config, m *runner.Manifest, log *slog.Logger) (library string, err error) {
-	own := filepath.Dir(m.Dir)
-	if m.Release == "" && hasLibrary(own) {
-		return own, nil
+	folder := filepath.Dir(m.Dir)
+	if m.Release == "" && hasLibrary(folder) {
+		return folder, nil
 	}
 	if c.EngineData == "" {
 		if err := makeDataDir(c); err != nil {

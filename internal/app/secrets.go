@@ -61,16 +61,16 @@ func keySource(c config.Config) string {
 func checkKeys(
 	ctx context.Context, c config.Config, s *store.Store, known ops.Service, ring *seal.Ring,
 ) error {
-	own := ring.Fingerprints()
+	fingerprints := ring.Fingerprints()
 	switch {
 	case len(known.Secrets) == 0:
 		return nil
-	case !ops.Overlap(known.Secrets, own):
+	case !ops.Overlap(known.Secrets, fingerprints):
 		const text = "%s has another secret key than the nodes of this database, which could not read its links and " +
 			"webhook secrets; set the same key on every node; to replace a key, follow the steps in " +
 			"docs/operations.md; if the old key is lost, run: pleat secrets adopt"
 		return UsageError{fmt.Errorf(text, keySource(c))}
-	case !slices.ContainsFunc(known.Secrets, func(f string) bool { return !slices.Contains(own, f) }):
+	case !slices.ContainsFunc(known.Secrets, func(f string) bool { return !slices.Contains(fingerprints, f) }):
 		return nil // no key was removed
 	}
 	n, err := s.Ops.CountSealed(ctx, ring.Opens)

@@ -139,7 +139,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	if opt.Ready != nil {
 		opt.Ready(a, local)
 	}
-	return ended(log, group.Wait())
+	return logEnd(log, group.Wait())
 }
 
 // keepUp does in a server without a worker what a worker with a database does besides its tasks: all workers of the
@@ -174,8 +174,8 @@ func (a *App) keepUp(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// ended logs the orderly end of a process, and returns its error.
-func ended(log *slog.Logger, err error) error {
+// logEnd logs the orderly end of a process, and returns its error.
+func logEnd(log *slog.Logger, err error) error {
 	if err == nil {
 		log.Info("stopped")
 	}
@@ -270,7 +270,7 @@ func Work(
 		return err
 	}
 	log.Info("working", "version", pleat.Version, "database", a.Store.DB.Dialect(), "slots", c.Slots)
-	return ended(log, a.work(ctx, pool, metrics, a.workerEndpoint(), drain))
+	return logEnd(log, a.work(ctx, pool, metrics, a.workerEndpoint(), drain))
 }
 
 // boundLife adds the bounds that the worker's class sets.

@@ -55,12 +55,12 @@ func TestRoundTripsOfRequests(t *testing.T) {
 	}
 	var job string
 	fewest("a creation", 2, func() error {
-		made, err := ada.CreateJob(ctx, api.CreateJob{
+		created, err := ada.CreateJob(ctx, api.CreateJob{
 			Name:      "one",
 			Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "MKVLA"}}},
 			Params:    &api.Params{ModelName: "null"},
 		}, api.CreateOptions{})
-		job = made.JobID
+		job = created.JobID
 		return err
 	})
 	taskList, err := s.Store.Runs.Claim(ctx, w.ID, tasks.ClaimFilter{Queues: w.Queues, N: calls})

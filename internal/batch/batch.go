@@ -65,12 +65,12 @@ type Scan struct {
 
 // Row is one job of a batch, not validated yet.
 type Row struct {
-	Number   int // from 1
-	CustomID string
-	Job      pleat.Job // with Name, Sequences, Params and Constraints
-	Path     string    // where it stands in the request, such as jobs[3]
-	items    []string  // for each sequence of the job, where its item stands
-	own      []string  // the fields of the job that stand at Path
+	Number    int // from 1
+	CustomID  string
+	Job       pleat.Job // with Name, Sequences, Params and Constraints
+	Path      string    // where it stands in the request, such as jobs[3]
+	items     []string  // for each sequence of the job, where its item stands
+	jobFields []string  // the fields of the job that stand at Path
 }
 
 // At returns the path of element i of the list at a path.
@@ -136,7 +136,7 @@ func (r *Row) relocate(fault *pleat.Error) *pleat.Error {
 	root, _, _ := strings.Cut(fault.Field, ".")
 	switch {
 	case strings.HasPrefix(root, "sequences["):
-	case root == "sequences", slices.Contains(r.own, root):
+	case root == "sequences", slices.Contains(r.jobFields, root):
 		paths = append(paths, fault.Field, r.Path+"."+fault.Field)
 	default:
 		return fault
@@ -218,9 +218,9 @@ func (s *Spec) rowsKey() string {
 
 // key is a field of a batch that only some kinds have.
 type key struct {
-	name  string
-	given bool
-	kind  pleat.BatchKind // empty: ligands, variants and seeds
+	name string
+	set  bool
+	kind pleat.BatchKind // empty: ligands, variants and seeds
 }
 
 // keys lists the fields that only some kinds have.
@@ -255,29 +255,29 @@ func (s *Spec) checkKeys(fault func(error)) {
 			pleat.Clip(string(s.Kind))))
 		return
 	}
-	given := map[string]bool{}
+	named := map[string]bool{}
 	for _, k := range s.keys() {
-		given[k.name] = k.given
+		named[k.name] = k.set
 		complexKind := s.Kind != pleat.BatchList && s.Kind != pleat.BatchMatrix
-		if k.given && k.kind != s.Kind && (k.kind != "" || !complexKind) {
+		if k.set && k.kind != s.Kind && (k.kind != "" || !complexKind) {
 			of := cmp.Or(string(k.kind), "ligands, variants or seeds")
 			fault(pleat.InvalidField(k.name, " is a field of the kind %s; the kind of this batch is %s", of, s.Kind))
 		}
 	}
 	for _, name := range needs[s.Kind] {
-		if !given[name] {
+		if !named[name] {
 			fault(pleat.InvalidField(name, " is required for the kind %s", s.Kind))
 		}
 	}
 	switch {
-	case s.Kind == pleat.BatchVariants && !given["mutations"] && !given["scan"]:
+	case s.Kind == pleat.BatchVariants && !named["mutations"] && !named["scan"]:
 		fault(pleat.InvalidField("mutations", " or scan is required for the kind variants"))
-	case s.Kind == pleat.BatchSeeds && given["seeds"] == given["seedCount"]:
+	case s.Kind == pleat.BatchSeeds && named["seeds"] == named["seedCount"]:
 		fault(pleat.InvalidField("seeds", " or seedCount is required for the kind seeds, and not both"))
-	case s.Kind == pleat.BatchMatrix && given["targets"] && len(s.Targets) == 0:
+	case s.Kind == pleat.BatchMatrix && named["targets"] && len(s.Targets) == 0:
 		fault(pleat.InvalidField("targets", " is empty; it must have an item, or be left out to combine the binders "+
 			"with one another"))
-	case s.Kind == pleat.BatchMatrix && given["targets"] && (s.UpperTriangle || s.Self):
+	case s.Kind == pleat.BatchMatrix && named["targets"] && (s.UpperTriangle || s.Self):
 		fault(pleat.InvalidField("targets", " cannot be given with upperTriangle or self, which combine the binders "+
 			"with one another"))
 	}
@@ -386,8 +386,8 @@ func (s *Spec) checkSeeds(fault func(error)) {
 
 // firstSeed is the first of SeedCount seeds.
 func (s *Spec) firstSeed() (uint64, error) {
-	text, given := s.Params.Seed()
-	if !given {
+	text, ok := s.Params.Seed()
+	if !ok {
 		return 0, nil
 	}
 	if s.Seeds != nil {

@@ -36,14 +36,14 @@ func (s *Spec) listRows(yield func(Row) bool) {
 		}
 		r.Job.Name = e.Name
 		if e.Name != "" {
-			r.own = append(r.own, "name")
+			r.jobFields = append(r.jobFields, "name")
 		}
 		if e.Params != nil {
-			r.own = append(r.own, "params")
+			r.jobFields = append(r.jobFields, "params")
 			r.Job.Params = pleat.Params{Model: e.Params.Model, Values: maps.Clone(e.Params.Values)}
 		}
 		if e.Constraints != nil {
-			r.own = append(r.own, "constraints")
+			r.jobFields = append(r.jobFields, "constraints")
 			r.Job.Constraints = *e.Constraints
 			r.Job = r.Job.Clone() // Validate may change it
 		}

@@ -79,8 +79,8 @@ func tableSchema(columns []pleat.ScoreColumn) *parquet.Schema {
 func (t *parquetTable) Write(r pleat.BatchRow) error {
 	t.row = t.row[:0]
 	required := func(v parquet.Value) { t.row = append(t.row, v.Level(0, 0, len(t.row))) }
-	optional := func(v parquet.Value, given bool) {
-		if given {
+	optional := func(v parquet.Value, present bool) {
+		if present {
 			t.row = append(t.row, v.Level(0, 1, len(t.row)))
 		} else {
 			t.row = append(t.row, parquet.NullValue().Level(0, 0, len(t.row)))

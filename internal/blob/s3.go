@@ -165,13 +165,13 @@ func (b *Bucket) Put(ctx context.Context, key string, r io.Reader) (Info, error)
 	if err := CheckKey(key); err != nil {
 		return Info{}, err
 	}
-	whole, info, err := gather(ctx, r)
+	body, info, err := gather(ctx, r)
 	if err != nil {
 		return Info{}, fmt.Errorf("blob: put %s: %w", key, err)
 	}
-	defer whole.Close()
+	defer body.Close()
 	info.Key = key
-	_, err = b.client.PutObject(ctx, b.bucket, b.prefix+key, whole.ReadSeeker, info.Bytes, minio.PutObjectOptions{
+	_, err = b.client.PutObject(ctx, b.bucket, b.prefix+key, body.ReadSeeker, info.Bytes, minio.PutObjectOptions{
 		ContentType: contentType, SendContentMd5: true, UserMetadata: map[string]string{
 			shaField: info.SHA256,
 		},

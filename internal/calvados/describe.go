@@ -71,7 +71,7 @@ func (s *System) Describe() Description {
 	for _, c := range s.contacts {
 		out.Restraints = append(out.Restraints, RestraintInfo{int(c.i), int(c.j), c.d, c.k})
 	}
-	for _, c := range s.faints {
+	for _, c := range s.weak {
 		out.Scaled = append(out.Scaled, ScaledPairInfo{int(c.i), int(c.j), c.b})
 	}
 	return out

@@ -31,10 +31,10 @@ func (f *field) energy(x []vec) Energy {
 	s := f.s
 	var e Energy
 	for i := range s.beads {
-		f.addSticky(&e.AshbaughHatch, i, f.lists.ah.of(i))
-		f.addSticky(&e.AshbaughHatch, i, f.lists.farAH.of(i))
-		f.addCharged(&e.DebyeHuckel, i, f.lists.dh.of(i))
-		f.addCharged(&e.DebyeHuckel, i, f.lists.farDH.of(i))
+		f.addSticky(&e.AshbaughHatch, i, f.lists.ah.partners(i))
+		f.addSticky(&e.AshbaughHatch, i, f.lists.farAH.partners(i))
+		f.addCharged(&e.DebyeHuckel, i, f.lists.dh.partners(i))
+		f.addCharged(&e.DebyeHuckel, i, f.lists.farDH.partners(i))
 	}
 	for _, b := range s.bonds {
 		_, _, _, r2 := f.difference(int(b.i), int(b.j))
@@ -47,7 +47,7 @@ func (f *field) energy(x []vec) Energy {
 		q5 := q * q * q * q * q
 		e.Restraint += c.k * (5*q5*q - 6*q5)
 	}
-	for _, c := range s.faints {
+	for _, c := range s.weak {
 		i, j := int(c.i), int(c.j)
 		_, _, _, r2 := f.difference(i, j)
 		e.AshbaughHatch += c.b * s.table[s.beads[i].kind][s.beads[j].kind].ahEnergy(r2)

@@ -211,7 +211,7 @@ func TestOpenMMFromPDB(t *testing.T) {
 			"pdb": text, "pae": pae, "profile": c.profile, "temp": p.Temp, "ionic": p.Ionic, "pH": p.PH, "box": p.Box,
 			"configurations": configurations,
 		}))
-		t.Logf("%d restraints, %d scaled pairs", len(s.contacts), len(s.faints))
+		t.Logf("%d restraints, %d scaled pairs", len(s.contacts), len(s.weak))
 		against(t, fmt.Sprint("from PDB, chains of ", c.lengths), s, configurations, answers, 1e-6, 1e-5)
 	}
 }

@@ -5,9 +5,9 @@ import "math"
 // shard is a range of rows i whose forces are summed into one buffer. The number of shards and their rows depend on
 // the beads and the lists alone, never on the number of threads, so that forces have the same bits on any number.
 type shard struct {
-	lo, hi                 int
-	bonds, contacts, faint [2]int // ranges of the system's lists whose i lies in the rows
-	f                      []quad
+	lo, hi                int
+	bonds, contacts, weak [2]int // ranges of the system's lists whose i lies in the rows
+	f                     []quad
 }
 
 // field computes the forces of a system. It is the working memory of one run and is not safe for concurrent use.
@@ -90,8 +90,8 @@ func (f *field) divide() {
 	n := len(f.cost)
 	total := 0.0
 	for i := range n {
-		f.cost[i] = 2 + float64(len(f.lists.ah.of(i))) + 1.7*float64(len(f.lists.dh.of(i))) +
-			2*float64(len(f.lists.farAH.of(i))) + 4*float64(len(f.lists.farDH.of(i)))
+		f.cost[i] = 2 + float64(len(f.lists.ah.partners(i))) + 1.7*float64(len(f.lists.dh.partners(i))) +
+			2*float64(len(f.lists.farAH.partners(i))) + 4*float64(len(f.lists.farDH.partners(i)))
 	}
 	for _, b := range f.s.bonds {
 		f.cost[b.i] += 2
@@ -99,7 +99,7 @@ func (f *field) divide() {
 	for _, c := range f.s.contacts {
 		f.cost[c.i]++
 	}
-	for _, c := range f.s.faints {
+	for _, c := range f.s.weak {
 		f.cost[c.i] += 10
 	}
 	for _, c := range f.cost {
@@ -110,7 +110,7 @@ func (f *field) divide() {
 	for k := range f.shards {
 		sh := &f.shards[k]
 		sh.lo = row
-		sh.bonds[0], sh.contacts[0], sh.faint[0] = b, c, w
+		sh.bonds[0], sh.contacts[0], sh.weak[0] = b, c, w
 		for row < n && (k == len(f.shards)-1 || sum+f.cost[row]/2 < total*float64(k+1)/float64(len(f.shards))) {
 			sum += f.cost[row]
 			row++
@@ -122,10 +122,10 @@ func (f *field) divide() {
 		for c < len(f.s.contacts) && int(f.s.contacts[c].i) < row {
 			c++
 		}
-		for w < len(f.s.faints) && int(f.s.faints[w].i) < row {
+		for w < len(f.s.weak) && int(f.s.weak[w].i) < row {
 			w++
 		}
-		sh.bonds[1], sh.contacts[1], sh.faint[1] = b, c, w
+		sh.bonds[1], sh.contacts[1], sh.weak[1] = b, c, w
 	}
 }
 
@@ -168,22 +168,22 @@ func (f *field) shard(k int) {
 	clear(sh.f[from:])
 	s, x, l := f.s, f.x, &f.lists
 	for i := sh.lo; i < sh.hi; i++ {
-		if js := l.ah.of(i); len(js) > 0 {
+		if js := l.ah.partners(i); len(js) > 0 {
 			stick(x, sh.f, i, js, &s.hot[s.beads[i].kind])
 		}
-		if js := l.dh.of(i); len(js) > 0 {
+		if js := l.dh.partners(i); len(js) > 0 {
 			f.repel(x, sh.f, i, js)
 		}
-		if js := l.farAH.of(i); len(js) > 0 {
+		if js := l.farAH.partners(i); len(js) > 0 {
 			f.stickFar(sh.f, i, js)
 		}
-		if js := l.farDH.of(i); len(js) > 0 {
+		if js := l.farDH.partners(i); len(js) > 0 {
 			f.repelFar(sh.f, i, js)
 		}
 	}
 	f.bonded(sh.f, s.bonds[sh.bonds[0]:sh.bonds[1]])
 	f.restrained(sh.f, s.contacts[sh.contacts[0]:sh.contacts[1]])
-	f.faint(sh.f, s.faints[sh.faint[0]:sh.faint[1]])
+	f.addWeakContacts(sh.f, s.weak[sh.weak[0]:sh.weak[1]])
 }
 
 // difference returns x_i − x_j of the nearest image, in nm, and its square.
@@ -266,8 +266,8 @@ func (f *field) restrained(force []quad, contacts []contact) {
 	}
 }
 
-// faint adds the scaled ordinary terms of restrained pairs.
-func (f *field) faint(force []quad, faints []faint) {
+// addWeakContacts adds the scaled ordinary terms of restrained pairs.
+func (f *field) addWeakContacts(force []quad, faints []weakContact) {
 	for k := range faints {
 		c := &faints[k]
 		i, j := int(c.i), int(c.j)

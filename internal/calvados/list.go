@@ -50,8 +50,8 @@ func (c *csr) pad(with int) {
 	}
 }
 
-// of returns the partners of bead i.
-func (c *csr) of(i int) []uint32 {
+// partners returns the partners of bead i.
+func (c *csr) partners(i int) []uint32 {
 	from := int32(0)
 	if i > 0 {
 		from = c.end[i-1]

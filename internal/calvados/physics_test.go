@@ -78,14 +78,14 @@ func TestTrust(t *testing.T) {
 		}
 	}
 	// Beads 0 and 3 lie beyond 0.9 nm and bead 4 is not trusted, so that 0–2 and 1–3 are left.
-	if len(s.contacts) != 2 || len(s.faints) != 1 {
-		t.Fatalf("%d restraints and %d scaled pairs, want 2 and 1: %+v", len(s.contacts), len(s.faints), s.contacts)
+	if len(s.contacts) != 2 || len(s.weak) != 1 {
+		t.Fatalf("%d restraints and %d scaled pairs, want 2 and 1: %+v", len(s.contacts), len(s.weak), s.contacts)
 	}
 	if c := s.contacts[0]; c.i != 0 || c.j != 2 || math.Abs(c.k-15*sig(50*(0.9-0.8))*sig(-15*(0.1-0.3))) > 1e-12 ||
 		c.d != d(0, 2) {
 		t.Errorf("restraint %+v", c)
 	}
-	if f := s.faints[0]; f.i != 1 || f.j != 3 || math.Abs(f.b-b13) > 1e-12 {
+	if f := s.weak[0]; f.i != 1 || f.j != 3 || math.Abs(f.b-b13) > 1e-12 {
 		t.Errorf("scaled pair %+v, want b %v", f, b13)
 	}
 }

@@ -95,8 +95,8 @@ func screening(temp, ionic float64) (a, kappa float64) {
 	return a, math.Sqrt(8 * math.Pi * bjerrum * avogadro * ionic)
 }
 
-// at returns the charge in e of a residue in the middle of a chain at a pH.
-func (r *residue) at(pH float64) float64 {
+// chargeAt returns the charge in e of a residue in the middle of a chain at a pH.
+func (r *residue) chargeAt(pH float64) float64 {
 	if r.letter == 'H' {
 		return 1 / (1 + math.Pow(10, pH-6))
 	}
@@ -124,7 +124,7 @@ func makeBeads(p *Params, m *Molecule) ([]bead, error) {
 				kind:   uint8(k),
 				chain:  int32(c),
 				mass:   r.mass,
-				charge: r.at(p.PH),
+				charge: r.chargeAt(p.PH),
 				sigma:  r.sigma,
 				lambda: r.lambda[profile],
 			})

@@ -196,7 +196,7 @@ func (r *runner) frame() error {
 	if err := r.d.finite(); err != nil {
 		return err
 	}
-	r.buf = appendFrame(r.buf[:0], r.s.whole(r.d.x), r.s.params.Box)
+	r.buf = appendFrame(r.buf[:0], r.s.unwrapped(r.d.x), r.s.params.Box)
 	if _, err := r.trajectory.WriteAt(r.buf, dcdStart+r.frames*frameBytes(r.s.Len())); err != nil {
 		return fmt.Errorf("write frame %d: %w", r.frames, err)
 	}
@@ -243,9 +243,9 @@ func (r *runner) saveCheckpoint() error {
 	return nil
 }
 
-// whole returns x with every chain in one piece: the first with its centre in the box, the others at the nearest
+// unwrapped returns x with every chain in one piece: the first with its centre in the box, the others at the nearest
 // image.
-func (s *System) whole(x []vec) []vec {
+func (s *System) unwrapped(x []vec) []vec {
 	box := s.params.Box
 	out := append([]vec(nil), x...)
 	var first vec

@@ -213,13 +213,13 @@ func TestWhole(t *testing.T) {
 	m.Chains[0].ID = "AA"
 	s := mustSystem(t, p, m)
 	x := s.Start()
-	want := s.whole(x)
+	want := s.unwrapped(x)
 	for i := range x {
 		for k := range 3 {
 			x[i][k] += p.Box * float64(3*int(s.beads[i].chain)-7)
 		}
 	}
-	got := s.whole(x)
+	got := s.unwrapped(x)
 	for i := range got {
 		for k := range 3 {
 			if d := got[i][k] - want[i][k]; d > 1e-9 || d < -1e-9 {

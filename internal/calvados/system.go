@@ -26,8 +26,8 @@ type contact struct {
 	c12, c10 float64 // 60·k·d¹², 60·k·d¹⁰: of the force
 }
 
-// faint is a restrained pair whose ordinary terms act too, scaled by b and without cutoff.
-type faint struct {
+// weakContact is a restrained pair whose ordinary terms act too, scaled by b and without cutoff.
+type weakContact struct {
 	i, j int32
 	b    float64
 }
@@ -49,7 +49,7 @@ type System struct {
 	beads    []bead
 	bonds    []bond
 	contacts []contact
-	faints   []faint
+	weak     []weakContact
 	excluded [][]int32 // partners j > i that take no full-strength ordinary term, in ascending order
 	start    []vec
 	coulombA float64 // kJ·nm/mol
@@ -218,7 +218,7 @@ func (s *System) connect() {
 					int32(i), int32(j), d, k, 60 * k * math.Pow(d, 12), 60 * k * math.Pow(d, 10),
 				})
 				if sure < 0.15 {
-					s.faints = append(s.faints, faint{int32(i), int32(j), fading(sure)})
+					s.weak = append(s.weak, weakContact{int32(i), int32(j), fading(sure)})
 				}
 			} else {
 				continue

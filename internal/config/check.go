@@ -127,7 +127,7 @@ func (c *Config) checkAddresses() error {
 	}{{"public-url", &c.PublicURL}, {"url", &c.URL}} {
 		if *u.value != "" && !isBaseURL(*u.value) {
 			const example = "https://fold.example.org"
-			return c.Errorf(u.key, "is %q; it must be an address such as %s", shown(*u.value), example)
+			return c.Errorf(u.key, "is %q; it must be an address such as %s", printable(*u.value), example)
 		}
 		*u.value = strings.TrimRight(*u.value, "/")
 	}
@@ -149,8 +149,8 @@ func isEndpoint(text string) bool {
 	return err == nil && isHTTP(u) && u.User == nil
 }
 
-// shown returns a URL for a message, without what may be secret.
-func shown(text string) string { return pleat.Clip(words.Address(text)) }
+// printable returns a URL for a message, without what may be secret.
+func printable(text string) string { return pleat.Clip(words.Address(text)) }
 
 // checkEngines checks the forms of the names of engines and devices. Whether a runner exists is found when it is
 // started.
@@ -174,7 +174,7 @@ func (c *Config) checkChat() error {
 	case c.ChatURL == "":
 	case !isEndpoint(c.ChatURL):
 		const example = "http://127.0.0.1:11434/v1"
-		return c.Errorf("chat-url", "is %q; it must be an address such as %s", shown(c.ChatURL), example)
+		return c.Errorf("chat-url", "is %q; it must be an address such as %s", printable(c.ChatURL), example)
 	case c.ChatModel == "":
 		return c.Errorf("chat-model", "is empty; chat-url needs the name of a model")
 	}
@@ -185,7 +185,7 @@ func (c *Config) checkChat() error {
 func (c *Config) checkNIM() error {
 	if c.NIMURL != "" && !isEndpoint(c.NIMURL) {
 		const example = "http://127.0.0.1:8000, without a user"
-		return c.Errorf("nim-url", "is %q; it must be an address such as %s", shown(c.NIMURL), example)
+		return c.Errorf("nim-url", "is %q; it must be an address such as %s", printable(c.NIMURL), example)
 	}
 	if !modelName.MatchString(c.NIMModel) {
 		const must = "a name of 1 to 60 letters, digits, dots, dashes and underscores"
@@ -205,7 +205,7 @@ func (c *Config) checkFetchURLs() error {
 			continue
 		}
 		if !strings.Contains(u.value, "{id}") || !isEndpoint(strings.ReplaceAll(u.value, "{id}", "1ABC")) {
-			return c.Errorf(u.key, "is %q; it must be an address that holds {id}", shown(u.value))
+			return c.Errorf(u.key, "is %q; it must be an address that holds {id}", printable(u.value))
 		}
 	}
 	return nil
@@ -375,7 +375,7 @@ func (c *Config) checkOIDC() error {
 	case err != nil || !identity.IsSafe(c.OIDCIssuer) || u.RawQuery != "":
 		const example = "https://id.example.org/realms/lab"
 		return c.Errorf("oidc-issuer", "is %q; it must be an https address such as %s, or http on this machine",
-			shown(c.OIDCIssuer), example)
+			printable(c.OIDCIssuer), example)
 	case c.OIDCClientID == "":
 		return c.Errorf("oidc-client-id", "is empty; oidc-issuer needs the identifier under which it knows "+
 			"this server")
@@ -384,7 +384,7 @@ func (c *Config) checkOIDC() error {
 			"the secret must come from one of them")
 	case c.PublicURL != "" && !identity.IsSafe(c.PublicURL):
 		return c.Errorf("public-url", "is %q; with oidc-issuer it must be https, or http on this machine, since "+
-			"browsers bring secrets back there", shown(c.PublicURL))
+			"browsers bring secrets back there", printable(c.PublicURL))
 	}
 	host, _, err := net.SplitHostPort(c.Addr)
 	if c.PublicURL == "" && err == nil && !isLoopback(host) {
@@ -488,7 +488,7 @@ func (c *Config) checkLog() error {
 func (c *Config) checkTraces() error {
 	if c.TracesEndpoint != "" && !isBaseURL(c.TracesEndpoint) {
 		return c.Errorf("traces-endpoint", "is %q; it must be an address such as http://127.0.0.1:4318",
-			shown(c.TracesEndpoint))
+			printable(c.TracesEndpoint))
 	}
 	if c.TracesRatio > 1 {
 		return c.Errorf("traces-ratio", "is %v; it must be a number from 0 to 1", c.TracesRatio)

@@ -189,9 +189,9 @@ func (p *Pool) claim(ctx, posts context.Context, running *sync.WaitGroup) {
 				if len(got.Full) > 0 {
 					p.cfg.Step("full")
 				}
-				whole := cursor == "" && got.Next == "" // a round that began and ended at the first endpoint
+				complete := cursor == "" && got.Next == "" // a round that began and ended at the first endpoint
 				cursor = got.Next
-				if whole && len(got.List) == 0 {
+				if complete && len(got.List) == 0 {
 					return nil
 				}
 			}
@@ -325,14 +325,14 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 		list[i] = r.DeliveryOutcome
 		results[r.Claimed.Task.ID] = r
 	}
-	told := map[pleat.EndpointID]func(){}
+	logs := map[pleat.EndpointID]func(){}
 	update := func(e webhooks.Endpoint, list []webhooks.DeliveryOutcome, now time.Time) (v webhooks.EndpointUpdate) {
 		p.cfg.Step("finishing")
 		var of []*result
 		for _, d := range list {
 			of = append(of, results[d.Claimed.Task.ID])
 		}
-		v, told[e.ID] = p.endpointUpdate(e, of, now)
+		v, logs[e.ID] = p.endpointUpdate(e, of, now)
 		return v
 	}
 	p.cfg.Step("finish")
@@ -341,7 +341,7 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 	})
 	if stored {
 		p.cfg.Step("finished")
-		for _, tell := range told {
+		for _, tell := range logs {
 			tell()
 		}
 	}

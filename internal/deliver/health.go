@@ -71,11 +71,11 @@ func (p *Pool) claimLimit(e webhooks.WaitingEndpoint, now time.Time) webhooks.Cl
 	if h.State == webhook.Open && e.ResumeAt.IsZero() {
 		h.Until = now // its owner wants what waits to be sent now, see Store.RedeliverAll
 	}
-	var may webhook.Permission
-	if h.Breaker, may = h.Allow(now); !may.Go {
-		return webhooks.ClaimLimit{RetryAt: may.Until, Health: e.Health}
+	var permission webhook.Permission
+	if h.Breaker, permission = h.Allow(now); !permission.Go {
+		return webhooks.ClaimLimit{RetryAt: permission.Until, Health: e.Health}
 	}
-	if may.Probe {
+	if permission.Probe {
 		return webhooks.ClaimLimit{N: 1, Window: window, Probe: true, Health: h.text(now)}
 	}
 	if p.cfg.Rate <= 0 {
@@ -98,7 +98,7 @@ func (p *Pool) claimLimit(e webhooks.WaitingEndpoint, now time.Time) webhooks.Cl
 // once the change is stored.
 func (p *Pool) endpointUpdate(
 	e webhooks.Endpoint, list []*result, now time.Time,
-) (v webhooks.EndpointUpdate, told func()) {
+) (v webhooks.EndpointUpdate, logChange func()) {
 	h := readHealth(e.Health)
 	log := p.cfg.Log.With("endpoint", e.ID, "user", string(e.Owner))
 	var lines []func()

@@ -35,7 +35,7 @@ func (s *Spec) CheckBackbone() error {
 	for _, c := range s.chains {
 		if c.Designed && c.Kind != string(pleat.Protein) {
 			return pleat.Invalidf("entities[0].file.design in %s names the chain %s, which is %s; only proteins are "+
-				"redesigned", pleat.Clip(s.name), c.given, c.Kind)
+				"redesigned", pleat.Clip(s.name), c.original, c.Kind)
 		}
 	}
 	return nil

@@ -141,7 +141,7 @@ func (r *specReader) resolve(n yamltree.Node) (string, error) {
 		if len(names) == 0 {
 			return "", n.Fault(" is %q; the node has no files, which inputPayload.files names", pleat.Clip(text))
 		}
-		return "", n.Wrong("the name of one of the node's files: " + shown(names))
+		return "", n.Wrong("the name of one of the node's files: " + clippedNames(names))
 	}
 	if !isSpec(last) && !pleat.IsStructureFile(last) {
 		return "", n.Wrong("the name of a structure, which ends in " + alternatives(pleat.StructureEndings) +
@@ -217,7 +217,7 @@ func (r *specReader) structure(f map[string]yamltree.Node, name string) (part, m
 		return part{}, nil, err
 	}
 	if into != nil {
-		s.out["fuse"] = into.given
+		s.out["fuse"] = into.original
 	}
 	if err := msa(f["msa"], s.out); err != nil {
 		return part{}, nil, err
@@ -262,10 +262,10 @@ func (s *selection) part() part {
 			continue
 		}
 		c := chain{
-			Chain: Chain{Kind: kindOf(e.Kind), Designed: designed > 0 || extra.max > 0},
-			given: e.ID,
-			max:   e.Length + extra.max,
-			min:   e.Length,
+			Chain:    Chain{Kind: kindOf(e.Kind), Designed: designed > 0 || extra.max > 0},
+			original: e.ID,
+			max:      e.Length + extra.max,
+			min:      e.Length,
 		}
 		p.chains = append(p.chains, c)
 		one := size{min: max(0, included-(e.Length-e.Resolved)), max: included, tokens: included}

@@ -53,7 +53,7 @@ func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
 	for _, id := range ids {
 		r.size.add(size{min: residues, max: residues, tokens: tokens})
 		c := Chain{Kind: string(pleat.Ligand), SMILES: text}
-		r.add(chain{Chain: c, given: id, min: residues, max: residues, exact: true})
+		r.add(chain{Chain: c, original: id, min: residues, max: residues, exact: true})
 	}
 	return out, nil
 }

@@ -67,12 +67,12 @@ func ReadParams(values map[string]json.RawMessage, path string, door Door) (Para
 		func(v float64) bool { return v > 0 && v <= maxTemperature })
 	p.Model = r.name("modelName")
 	r.fits(p.Protocol)
-	p.Designs = r.whole("numDesigns", door.NumDesigns, pleat.MaxDesigns, "")
+	p.Designs = r.integer("numDesigns", door.NumDesigns, pleat.MaxDesigns, "")
 	most, why := pleat.MaxBudget, ""
 	if p.Designs > 0 && p.Designs < most {
 		most, why = p.Designs, "numDesigns, which is "
 	}
-	p.Budget = r.whole("budget", min(door.Budget, most), most, why)
+	p.Budget = r.integer("budget", min(door.Budget, most), most, why)
 	return p, r.err
 }
 
@@ -84,8 +84,8 @@ type paramReader struct {
 	err    error
 }
 
-// at returns the path of a field.
-func (r *paramReader) at(name string) string {
+// pathOf returns the path of a field.
+func (r *paramReader) pathOf(name string) string {
 	if r.path == "" {
 		return name
 	}
@@ -95,7 +95,7 @@ func (r *paramReader) at(name string) string {
 // fail keeps an error about a field, unless there is one already.
 func (r *paramReader) fail(name, format string, args ...any) {
 	if r.err == nil {
-		r.err = pleat.InvalidField(r.at(name), format, args...)
+		r.err = pleat.InvalidField(r.pathOf(name), format, args...)
 	}
 }
 
@@ -113,19 +113,19 @@ func snakeCase(name string) string {
 
 // raw returns the value of a field; nil if it is absent or null.
 func (r *paramReader) raw(name string) json.RawMessage {
-	given := func(name string) json.RawMessage {
+	value := func(name string) json.RawMessage {
 		v := r.values[name]
 		if string(v) == "null" {
 			return nil
 		}
 		return v
 	}
-	v := given(name)
-	if other := snakeCase(name); r.snake && other != name && given(other) != nil {
+	v := value(name)
+	if other := snakeCase(name); r.snake && other != name && value(other) != nil {
 		if v != nil {
 			r.fail(name, " stands there twice: as %s and as %s", name, other)
 		}
-		v = given(other)
+		v = value(other)
 	}
 	return v
 }
@@ -142,7 +142,7 @@ func (r *paramReader) word(name string, known []string) string {
 		return ""
 	}
 	if !slices.Contains(known, s) && r.err == nil {
-		r.err = notOneOf(r.at(name), s, known)
+		r.err = notOneOf(r.pathOf(name), s, known)
 	}
 	return s
 }
@@ -173,9 +173,9 @@ func (r *paramReader) fits(protocol string) {
 	}
 }
 
-// whole reads a whole number from 1 to most; def if it is absent, and an error if def is 0. Why explains most in the
+// integer reads a whole number from 1 to most; def if it is absent, and an error if def is 0. Why explains most in the
 // message.
-func (r *paramReader) whole(name string, def, most int, why string) int {
+func (r *paramReader) integer(name string, def, most int, why string) int {
 	v := r.raw(name)
 	switch {
 	case v == nil && def == 0:

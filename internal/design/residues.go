@@ -46,7 +46,7 @@ func readResidues(n yamltree.Node, what string, length int) (residues, error) {
 		if m == nil || m[1] == "" && m[2] == "" && m[3] == "" {
 			return out, n.Wrong("residues such as 5, 3..9, ..9 or 5.., joined by commas, or all")
 		}
-		from, to, canonical := ends(m, length)
+		from, to, canonical := matchedSpan(m, length)
 		switch {
 		case from < 1 || from > length:
 			return out, outside(n, what, from, length)
@@ -62,8 +62,8 @@ func readResidues(n yamltree.Node, what string, length int) (residues, error) {
 	return out, nil
 }
 
-// ends returns the first and the last residue of a part that span has matched, and its canonical text.
-func ends(m []string, length int) (from, to int, canonical string) {
+// matchedSpan returns the first and the last residue of a part that span has matched, and its canonical text.
+func matchedSpan(m []string, length int) (from, to int, canonical string) {
 	if m[1] != "" {
 		from, _ = strconv.Atoi(m[1]) // at most nine digits
 		return from, from, strconv.Itoa(from)

@@ -20,7 +20,7 @@ type selection struct {
 	out       map[string]any
 	assembly  bool // the engine builds the assembly, whose chains have a number behind their name
 	proximity bool // what is included is cut to what is near something
-	whole     bool // every chain is included
+	all       bool // every chain is included
 
 	// By the place of the chain in extents.
 	include, exclude, design, notDesign map[int]spans
@@ -52,7 +52,7 @@ func (s *selection) find(n yamltree.Node) (int, error) {
 	for _, e := range s.extents {
 		names = append(names, e.ID)
 	}
-	return 0, n.Fault(" is %q; %s has the chains %s", pleat.Clip(id), pleat.Clip(s.file), shown(names))
+	return 0, n.Fault(" is %q; %s has the chains %s", pleat.Clip(id), pleat.Clip(s.file), clippedNames(names))
 }
 
 // copy adds a copy of a chain, which an assembly has under a name of its own. Where everything is included, the copy
@@ -62,7 +62,7 @@ func (s *selection) copy(of int, id string) int {
 	e.ID = id
 	i := len(s.extents)
 	s.extents = append(s.extents, e)
-	if s.whole {
+	if s.all {
 		s.include[i] = spans{{1, e.Length}}
 		delete(s.include, of)
 	}
@@ -109,7 +109,7 @@ func (s *selection) includes(n yamltree.Node) error {
 	if !n.Null() && (n.IsMap() || n.Value != "all") {
 		return n.Wrong("all, or a list of chains")
 	}
-	s.whole = true
+	s.all = true
 	for i, e := range s.extents {
 		s.include[i] = spans{{1, e.Length}}
 	}

@@ -145,11 +145,11 @@ func (r *specReader) polymer(n yamltree.Node, kind pleat.EntityKind) (map[string
 	}
 	for _, id := range ids {
 		c := chain{
-			Chain: Chain{Kind: string(kind), Designed: s.designed},
-			given: id,
-			min:   s.min,
-			max:   s.max,
-			exact: true,
+			Chain:    Chain{Kind: string(kind), Designed: s.designed},
+			original: id,
+			min:      s.min,
+			max:      s.max,
+			exact:    true,
 		}
 		r.size.add(size{min: s.min, max: s.max, tokens: s.max})
 		if into == nil {
@@ -159,7 +159,7 @@ func (r *specReader) polymer(n yamltree.Node, kind pleat.EntityKind) (map[string
 		into.min, into.max, into.Designed = into.min+s.min, into.max+s.max, into.Designed || s.designed
 	}
 	if into != nil {
-		out["fuse"] = into.given
+		out["fuse"] = into.original
 	}
 	return out, nil
 }

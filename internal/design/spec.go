@@ -38,7 +38,7 @@ type Spec struct {
 // chain is a chain of a design while the spec is read.
 type chain struct {
 	Chain
-	given    string // as the spec or the file names it; Name differs where another chain has that name
+	original string // as the spec or the file names it; Name differs where another chain has that name
 	min, max int    // residues
 	exact    bool   // its positions are those of the sequence that the spec gives, counted by the shortest length
 }
@@ -153,7 +153,7 @@ func (r *specReader) ids(n yamltree.Node) (ids []string, out any, err error) {
 			return nil, nil, one.Wrong(fmt.Sprintf("the name of a chain, 1 to %d letters and digits",
 				pleat.MaxChainName))
 		}
-		taken := func(c chain) bool { return c.given == id && c.exact }
+		taken := func(c chain) bool { return c.original == id && c.exact }
 		if slices.Contains(ids, id) || slices.ContainsFunc(r.Spec.chains, taken) {
 			return nil, nil, one.Fault(" is %q, which another chain of the spec is called; names must differ", id)
 		}
@@ -170,7 +170,7 @@ func (r *specReader) ids(n yamltree.Node) (ids []string, out any, err error) {
 
 // add adds a chain to the design. A chain whose name is taken gets the first free letter or digit.
 func (r *specReader) add(c chain) {
-	c.Name = c.given
+	c.Name = c.original
 	const free = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	for i := 0; r.names[c.Name]; i++ {
 		if c.Name = free[i%len(free) : i%len(free)+1]; i >= len(free) {
@@ -197,21 +197,21 @@ func (r *specReader) fuse(n yamltree.Node) (*chain, error) {
 func (r *specReader) chain(n yamltree.Node, id, others string) (*chain, error) {
 	var names []string
 	for i := len(r.Spec.chains) - 1; i >= 0; i-- {
-		if c := &r.Spec.chains[i]; c.given == id {
+		if c := &r.Spec.chains[i]; c.original == id {
 			return c, nil
 		}
 	}
 	for _, c := range r.Spec.chains {
-		names = append(names, c.given)
+		names = append(names, c.original)
 	}
 	if len(names) == 0 {
 		return nil, n.Fault(" is %q; there is no chain before it", pleat.Clip(id))
 	}
-	return nil, n.Fault(" is %q; %s%s", pleat.Clip(id), others, shown(names))
+	return nil, n.Fault(" is %q; %s%s", pleat.Clip(id), others, clippedNames(names))
 }
 
-// shown lists names for a message, at most maxShownChains of them.
-func shown(names []string) string {
+// clippedNames lists names for a message, at most maxShownChains of them.
+func clippedNames(names []string) string {
 	short := make([]string, len(names))
 	for i, name := range names {
 		short[i] = pleat.Clip(name)

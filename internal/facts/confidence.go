@@ -58,12 +58,12 @@ type Domain struct {
 
 // assignConfidence sets the pLDDT of the sites: the given values or else the B-factors. It returns notes on values
 // that do not fit.
-func (x *Index) assignConfidence(given [][]float64) (notes []string) {
-	if given != nil && !x.fits(given) {
-		notes, given = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
+func (x *Index) assignConfidence(plddt [][]float64) (notes []string) {
+	if plddt != nil && !x.fits(plddt) {
+		notes, plddt = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
 			"out; its B-factors were read instead."), nil
 	}
-	values := given
+	values := plddt
 	if values == nil {
 		values = structure.PLDDTFromB(x.Structure)
 	}
@@ -94,12 +94,12 @@ func (x *Index) assignConfidence(given [][]float64) (notes []string) {
 }
 
 // fits reports whether there is one value for each residue of each polymer.
-func (x *Index) fits(given [][]float64) bool {
-	if len(given) != len(x.Structure.Chains) {
+func (x *Index) fits(plddt [][]float64) bool {
+	if len(plddt) != len(x.Structure.Chains) {
 		return false
 	}
 	for _, r := range x.Polymers {
-		if len(given[r.Chain]) != r.Hi-r.Lo {
+		if len(plddt[r.Chain]) != r.Hi-r.Lo {
 			return false
 		}
 	}

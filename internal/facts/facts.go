@@ -177,7 +177,7 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		f.readPAE(extra.PAE)
 	}
 	f.scoreInterfaces(extra.PAE)
-	f.judge(extra.Scores)
+	f.rate(extra.Scores)
 	return f, ctx.Err()
 }
 

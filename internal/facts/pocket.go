@@ -44,8 +44,8 @@ type lattice struct {
 	closed []uint8 // directions in which the cell lies between two full cells
 }
 
-// at returns the index of a cell. The coordinates must lie on the lattice.
-func (l *lattice) at(i, j, k int) int { return (i*l.n[1]+j)*l.n[2] + k }
+// index returns the index of a cell. The coordinates must lie on the lattice.
+func (l *lattice) index(i, j, k int) int { return (i*l.n[1]+j)*l.n[2] + k }
 
 // inside reports whether the coordinates lie on the lattice.
 func (l *lattice) inside(i, j, k int) bool {
@@ -148,7 +148,7 @@ func (l *lattice) fill(a structure.Vec) {
 	for i := from[0]; i <= to[0]; i++ {
 		for j := from[1]; j <= to[1]; j++ {
 			for k := from[2]; k <= to[2]; k++ {
-				c := l.at(i, j, k)
+				c := l.index(i, j, k)
 				if !l.full[c] && structure.Distance(l.point(c), a) < pocketClear {
 					l.full[c] = true
 				}
@@ -178,7 +178,7 @@ func (l *lattice) scan(d [3]int) {
 func (l *lattice) scanLine(from, d [3]int, span int, gap []int) []int {
 	met := false // a full cell
 	for i, j, k := from[0], from[1], from[2]; l.inside(i, j, k); i, j, k = i+d[0], j+d[1], k+d[2] {
-		at := l.at(i, j, k)
+		at := l.index(i, j, k)
 		if !l.full[at] {
 			gap = append(gap, at)
 			continue
@@ -202,7 +202,7 @@ func (l *lattice) flood(c int, seen []bool) []int {
 		k, j, i := v%l.n[2], v/l.n[2]%l.n[1], v/l.n[2]/l.n[1]
 		for _, d := range [6][3]int{{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}} {
 			if a, b, e := i+d[0], j+d[1], k+d[2]; l.inside(a, b, e) {
-				if w := l.at(a, b, e); !seen[w] && l.open(w) {
+				if w := l.index(a, b, e); !seen[w] && l.open(w) {
 					seen[w] = true
 					cells = append(cells, w)
 				}

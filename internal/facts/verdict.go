@@ -164,9 +164,9 @@ func interfaceLines(s *pleat.Prediction) (lines []string) {
 	return nil
 }
 
-// judge rates the structure, if it is a prediction. Where its engine's scores are not known, those are rated that the
+// rate rates the structure, if it is a prediction. Where its engine's scores are not known, those are rated that the
 // structure itself has.
-func (f *Facts) judge(scores *pleat.Prediction) {
+func (f *Facts) rate(scores *pleat.Prediction) {
 	if !f.Predicted {
 		return
 	}

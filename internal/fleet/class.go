@@ -97,7 +97,7 @@ func (c *class) observe(d *workers.Demand, jobs []Job, now time.Time) {
 		// A worker that registers removes those that have stopped: they cannot be seen any more.
 		s.registered = s.registered || registered && s.missed > 0
 	}
-	failed := c.judge(live)
+	failed := c.evaluate(live)
 	switch {
 	case registered:
 		c.failures, c.pause, c.resumes = 0, 0, time.Time{}
@@ -110,9 +110,9 @@ func (c *class) observe(d *workers.Demand, jobs []Job, now time.Time) {
 	}
 }
 
-// judge counts the jobs that have ended without a worker, and forgets jobs that have ended. The verdict comes one look
-// after the job is missed: the demand, which has the workers, was read before the jobs.
-func (c *class) judge(live map[Ref]bool) (failed int) {
+// evaluate counts the jobs that have ended without a worker, and forgets jobs that have ended. The verdict comes one
+// look after the job is missed: the demand, which has the workers, was read before the jobs.
+func (c *class) evaluate(live map[Ref]bool) (failed int) {
 	for ref, s := range c.known {
 		if s.missed == 2 && !s.registered && !s.cancelled {
 			failed++
@@ -138,8 +138,8 @@ func settings(c *pleat.Class) pleat.Class {
 	}
 }
 
-// ended counts the jobs that still end though their workers are long gone.
-func (c *class) ended(now time.Time) int {
+// countStuck counts the jobs that still end though their workers are long gone.
+func (c *class) countStuck(now time.Time) int {
 	n := 0
 	for _, s := range c.known {
 		if s.missed == 0 && !s.ending.IsZero() && now.Sub(s.ending) >= maxEnding {
@@ -199,8 +199,8 @@ func (c *class) superfluous(pending []Job, surplus int, once bool) []Job {
 	return pending[:surplus]
 }
 
-// may returns how many jobs of a class may be submitted now.
-func (c *class) may(pending []Job, now time.Time) int {
+// submitLimit returns how many jobs of a class may be submitted now.
+func (c *class) submitLimit(pending []Job, now time.Time) int {
 	switch {
 	case slices.ContainsFunc(pending, func(j Job) bool { return Explain(j.Reason).Permanent }):
 		return 0

@@ -76,9 +76,9 @@ func (e *exitError) Error() string {
 
 // environment returns the environment of Slurm's programs: the service's own without its settings and secrets, and
 // without the variables by which users change what these programs do and print.
-func environment(own []string) []string {
+func environment(inherited []string) []string {
 	out := []string{"SLURM_TIME_FORMAT=%s", "LC_ALL=C"}
-	for _, v := range own {
+	for _, v := range inherited {
 		switch name, _, _ := strings.Cut(v, "="); name {
 		case "PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_JWT", "SSH_AUTH_SOCK", "TMPDIR":
 			out = append(out, v)

@@ -128,9 +128,9 @@ func (l *Local) start(ref Ref, w WorkerSpec) error {
 }
 
 // localEnvironment is what a worker gets of the fleet's environment: no settings and no secrets, as under Slurm.
-func localEnvironment(own []string) []string {
+func localEnvironment(inherited []string) []string {
 	var out []string
-	for _, v := range own {
+	for _, v := range inherited {
 		switch name, _, _ := strings.Cut(v, "="); name {
 		case "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH":
 			out = append(out, v)

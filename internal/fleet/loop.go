@@ -184,13 +184,13 @@ func keyOf(d *workers.Demand) string { return d.Class.Driver + "/" + d.Class.Nam
 // result.
 func (f *Fleet) list(ctx context.Context, demand []workers.Demand) map[string][]Job {
 	out := map[string][]Job{}
-	asked := map[string]bool{"": true}
+	queried := map[string]bool{"": true}
 	for i := range demand {
 		name := demand[i].Class.Driver
-		if asked[name] || f.cfg.Clusters[name] == nil {
+		if queried[name] || f.cfg.Clusters[name] == nil {
 			continue
 		}
-		asked[name] = true
+		queried[name] = true
 		if jobs, ok := f.ask(ctx, name); ok {
 			out[name] = jobs
 		}
@@ -274,7 +274,7 @@ func (f *Fleet) reconcile(ctx context.Context, d *workers.Demand, listed map[str
 	}
 	now := f.cfg.Clock()
 	c.observe(d, jobs, now)
-	c.have = len(jobs) - c.ended(now) + c.outsiders(d, now)
+	c.have = len(jobs) - c.countStuck(now) + c.outsiders(d, now)
 	missing := d.Wanted - c.have
 	pending := pendingOf(jobs)
 	surplus := min(max(0, -missing), len(pending))
@@ -283,7 +283,7 @@ func (f *Fleet) reconcile(ctx context.Context, d *workers.Demand, listed map[str
 	case len(cancelled) > 0:
 		err = f.cancel(ctx, d, cancelled)
 	case missing > 0:
-		n := min(missing, c.may(pending, now))
+		n := min(missing, c.submitLimit(pending, now))
 		if err = f.submit(ctx, d, max(0, min(n, *free))); err == nil && n > *free {
 			c.problem = fmt.Sprintf("the fleet has as many workers as it may have of all classes, %d", f.cfg.Limit)
 		}

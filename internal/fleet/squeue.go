@@ -24,8 +24,8 @@ var states = map[string]JobState{
 	"RUNNING":    JobRunning, "CONFIGURING": JobRunning, "RESIZING": JobRunning, "SIGNALING": JobRunning,
 }
 
-// ended are the states of jobs that have ended.
-var ended = map[string]bool{
+// endStates are the states of jobs that have ended.
+var endStates = map[string]bool{
 	"BOOT_FAIL": true, "CANCELLED": true, "COMPLETED": true, "DEADLINE": true, "FAILED": true, "NODE_FAIL": true,
 	"OUT_OF_MEMORY": true, "PREEMPTED": true, "REVOKED": true, "TIMEOUT": true, "LAUNCH_FAILED": true,
 }
@@ -89,7 +89,7 @@ func parseJob(service, line string) (j Job, unfinished bool, err error) {
 	default:
 		j.State, j.Started = JobOther, start
 	}
-	return j, !ended[f[1]], nil
+	return j, !endStates[f[1]], nil
 }
 
 // parseTime reads a time of squeue: seconds since 1970, or the standard form in local time where a Slurm does not know

@@ -35,7 +35,7 @@ func readComparison(f *fields, p *Plan) {
 		f.fail(f.pathOf("of"), " must be a list of strings such as job:ID")
 	}
 	reference := f.number("reference", 0)
-	given := f.raw("reference") != nil
+	hasReference := f.raw("reference") != nil
 	if !f.ok("of", "reference") {
 		return
 	}
@@ -45,7 +45,7 @@ func readComparison(f *fields, p *Plan) {
 		return
 	}
 	c.Reference = int(reference)
-	if given && (reference != float64(c.Reference) || c.Reference < 1 || c.Reference > len(of)) {
+	if hasReference && (reference != float64(c.Reference) || c.Reference < 1 || c.Reference > len(of)) {
 		f.fail(f.pathOf("reference"), " is %v; it must be a whole number from 1 to %d, the position of a structure",
 			reference, len(of))
 	}

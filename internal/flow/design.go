@@ -81,11 +81,11 @@ func readDesign(f *fields, p *Plan) {
 	if f.raws == nil {
 		return // it is no object, which is the only fault
 	}
-	own := f.raw("inputYML") != nil || f.raw("inputYMLLibraryItemId") != nil
+	hasSpec := f.raw("inputYML") != nil || f.raw("inputYMLLibraryItemId") != nil
 	door := design.Door{Snake: true, NumDesigns: 50, Budget: 5}
 	protocol := f.string("protocol", 64)
 	switch {
-	case own:
+	case hasSpec:
 		readOwnSpec(f, d)
 	case protocol == pleat.SequenceOnly || string(f.raw("protocolName")) == `"`+pleat.SequenceOnly+`"`:
 		readRedesign(f, p)
@@ -242,9 +242,10 @@ func readResidues(f *fields, name string, most int) []ChainResidues {
 		if one.Chain == "" && in.ok("chain_id") {
 			in.fail(in.pathOf("chain_id"), " is required; it names a chain of the target")
 		}
-		given := in.raw("res_idx")
-		whole := given == nil && name == "redesign"
-		if !whole && (given == nil || json.Unmarshal(given, &one.Residues) != nil || len(one.Residues) == 0) {
+		residues := in.raw("res_idx")
+		wholeChain := residues == nil && name == "redesign"
+		if !wholeChain &&
+			(residues == nil || json.Unmarshal(residues, &one.Residues) != nil || len(one.Residues) == 0) {
 			in.fail(in.pathOf("res_idx"), " must be a list of whole numbers, the positions of residues")
 		}
 		in.failMisspelt()

@@ -191,14 +191,14 @@ func DesignColumns(rows []DesignRow) []DesignColumn {
 // ReadDesignRow reads a row as an engine gives it. Values that are missing are null; a value outside its range becomes
 // null with a note in the row. Fields that are no columns are left out. An error says which field has another type.
 func ReadDesignRow(line []byte) (DesignRow, error) {
-	var given map[string]any
-	if err := json.Unmarshal(line, &given); err != nil || given == nil {
+	var values map[string]any
+	if err := json.Unmarshal(line, &values); err != nil || values == nil {
 		return nil, errors.New("is not a JSON object")
 	}
 	row := DesignRow{"file": nil, "cif_url": nil}
 	var notes []string
 	read := func(c *DesignColumn) error {
-		v, ok := given[c.Name]
+		v, ok := values[c.Name]
 		if (!ok || v == nil) && c.Optional {
 			return nil
 		}
@@ -220,7 +220,7 @@ func ReadDesignRow(line []byte) (DesignRow, error) {
 			}
 		}
 	}
-	for name := range given {
+	for name := range values {
 		if affinityColumn.MatchString(name) {
 			c := affinity(name)
 			if err := read(&c); err != nil {
@@ -228,8 +228,8 @@ func ReadDesignRow(line []byte) (DesignRow, error) {
 			}
 		}
 	}
-	own, _ := row["notes"].([]string)
-	row["notes"] = append(append([]string{}, own...), notes...)
+	rowNotes, _ := row["notes"].([]string)
+	row["notes"] = append(append([]string{}, rowNotes...), notes...)
 	return row, nil
 }
 

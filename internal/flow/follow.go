@@ -39,8 +39,8 @@ func CheckSettings(alias string, settings json.RawMessage, path string) error {
 
 // fromFold is FromFold for settings at a path.
 func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (Follow, error) {
-	given := map[string]json.RawMessage{}
-	if len(settings) > 0 && json.Unmarshal(settings, &given) != nil {
+	fields := map[string]json.RawMessage{}
+	if len(settings) > 0 && json.Unmarshal(settings, &fields) != nil {
 		return Follow{}, pleat.InvalidField(path, " must be an object")
 	}
 	_, kind, _ := pleat.WorkflowAlias(alias)
@@ -64,11 +64,11 @@ func fromFold(alias string, settings json.RawMessage, fold Fold, path string) (F
 		for _, n := range []string{"source_job_id", "source_job_run_id", "source_run_id", "source_sequence_id",
 			"sourceUserId", "sourceType", "targetSource", "files", "libraryItemId"} {
 			for _, s := range spellings(n) {
-				delete(given, s)
+				delete(fields, s)
 			}
 		}
-		delete(given, "enabled")
-		for k, v := range given {
+		delete(fields, "enabled")
+		for k, v := range fields {
 			input[k] = v
 		}
 		input["sourceType"] = SourceFold

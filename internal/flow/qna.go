@@ -21,7 +21,7 @@ func readQnA(f *fields, p *Plan) {
 	}
 	fold := readFold(f)
 	files := f.object("files")
-	given := map[SourceKind]bool{SourceFold: fold.Job != ""}
+	named := map[SourceKind]bool{SourceFold: fold.Job != ""}
 	item := pleat.FileRef{Item: pleat.ItemID(f.uuid("libraryItemId"))}
 	pdb := strings.ToUpper(strings.TrimSpace(f.string("pdbId", 64)))
 	uniprot := strings.ToUpper(strings.TrimSpace(f.string("uniprotId", 64)))
@@ -29,12 +29,12 @@ func readQnA(f *fields, p *Plan) {
 	if files != nil {
 		file = readFile(files, "pdb")
 	}
-	given[SourceLibrary], given[SourceUpload] = item.Item != "", file.Item != ""
-	given[SourcePDB], given[SourceUniProt] = pdb != "", uniprot != ""
+	named[SourceLibrary], named[SourceUpload] = item.Item != "", file.Item != ""
+	named[SourcePDB], named[SourceUniProt] = pdb != "", uniprot != ""
 	// These are stored, and some engines read the sequence. The owner of the fold is that of the job, never this value.
 	f.string("sourceUserId", 64)
 	f.string("sequence", 100_000)
-	p.Source = StructureSource{Kind: sourceKind(f, given), Fold: fold}
+	p.Source = StructureSource{Kind: sourceKind(f, named), Fold: fold}
 	switch p.Source.Kind {
 	case SourceFold:
 		require(f, fold.Job, "source_job_id")
@@ -87,7 +87,7 @@ func CheckQuestion(question, field string) error {
 var qnaSources = []string{"fold_job", "library", "upload", "pdb", "uniprot"}
 
 // sourceKind returns targetSource, or if it is absent, the only kind whose ids are given.
-func sourceKind(f *fields, given map[SourceKind]bool) SourceKind {
+func sourceKind(f *fields, named map[SourceKind]bool) SourceKind {
 	got := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(f.string("targetSource", 64)))
 	if got != "" {
 		if slices.Contains(qnaSources, got) {
@@ -98,7 +98,7 @@ func sourceKind(f *fields, given map[SourceKind]bool) SourceKind {
 	}
 	var kinds []string
 	for _, k := range qnaSources {
-		if given[SourceKind(k)] {
+		if named[SourceKind(k)] {
 			kinds = append(kinds, k)
 		}
 	}

@@ -42,7 +42,7 @@ func readRedesign(f *fields, p *Plan) {
 
 // writeRedesign writes the entity of a structure, some residues of which are redesigned.
 func (c *compiler) writeRedesign(file string) error {
-	whole := map[string]bool{} // by chain
+	wholeChains := map[string]bool{} // by chain
 	var some []ChainResidues
 	for i, one := range c.task.Redesign {
 		chain, err := c.chainOf(&one)
@@ -61,7 +61,7 @@ func (c *compiler) writeRedesign(file string) error {
 				"place", pleat.Clip(one.Chain))
 		}
 		if one.Residues == nil {
-			whole[chain.name] = true
+			wholeChains[chain.name] = true
 			continue
 		}
 		some = append(some, one)
@@ -81,7 +81,7 @@ func (c *compiler) writeRedesign(file string) error {
 	c.line(3, "design:")
 	for i := range c.chains {
 		chain := &c.chains[i]
-		if list := places[chain.name]; whole[chain.name] || len(list) > 0 {
+		if list := places[chain.name]; wholeChains[chain.name] || len(list) > 0 {
 			c.writeChain(chain)
 			if len(list) > 0 {
 				c.line(6, "res_index: %s", quote(ranges(list)))

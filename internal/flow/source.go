@@ -24,7 +24,7 @@ type SourceFiles struct {
 	Name      string            `json:"name,omitempty"`
 	Scores    *pleat.Prediction `json:"scores,omitempty"` // nil: there are none
 
-	// Of a comparison, in the order of its input, and of a design; nothing else is set then.
+	// For a comparison, in the order of its input, and for a design; nothing else is set then.
 	Compared []ComparedFile `json:"compared,omitempty"`
 	Design   []DesignFile   `json:"design,omitempty"`
 }

@@ -33,13 +33,13 @@ type textLine struct {
 	text   string
 }
 
-// at returns the record's position for messages.
-func (r *record) at() string { return fmt.Sprintf("the record at line %d", r.line) }
+// place returns the record's position for messages.
+func (r *record) place() string { return fmt.Sprintf("the record at line %d", r.line) }
 
 // name returns what the record is called in messages about its residues.
 func (r *record) name() string {
 	if r.label == "" {
-		return r.at()
+		return r.place()
 	}
 	return fmt.Sprintf("record %q", pleat.Clip(r.label))
 }
@@ -143,7 +143,7 @@ func (r *record) readHeader() error {
 	case len(fields) > 1 && kinds[strings.ToLower(fields[1])] != "":
 		r.chain, r.kind, r.label = fields[0], kinds[strings.ToLower(fields[1])], strings.TrimSpace(rest)
 		if r.chain == "" {
-			return pleat.Invalidf("%s: the header names no chain before its first '|'", r.at())
+			return pleat.Invalidf("%s: the header names no chain before its first '|'", r.place())
 		}
 		if len(fields) > 2 {
 			r.msa = fields[2]
@@ -153,7 +153,7 @@ func (r *record) readHeader() error {
 	}
 	if r.kind == "glycan" {
 		return pleat.Invalidf(
-			"%s is a glycan; glycans are not taken: write it as a SMILES, without its bond to the chain", r.at())
+			"%s is a glycan; glycans are not taken: write it as a SMILES, without its bond to the chain", r.place())
 	}
 	return nil
 }
@@ -187,13 +187,13 @@ func (r *record) joinLines(in *reading) error {
 	r.text = b.String()
 	if cut, ok := strings.CutSuffix(r.text, "*"); ok && !ligand {
 		r.text = cut
-		in.addNote("%s: the end sign * was dropped", r.at())
+		in.addNote("%s: the end sign * was dropped", r.place())
 	}
 	if at := strings.IndexByte(r.text, '*'); at >= 0 && !ligand {
-		return pleat.Invalidf("%s has '*' at position %d; it may only end a sequence", r.at(), at+1)
+		return pleat.Invalidf("%s has '*' at position %d; it may only end a sequence", r.place(), at+1)
 	}
 	if r.text == "" {
-		return pleat.Invalidf("%s: no sequence follows the header", r.at())
+		return pleat.Invalidf("%s: no sequence follows the header", r.place())
 	}
 	return nil
 }
@@ -228,25 +228,25 @@ func (d *draft) addRecords(records []record) error {
 
 // addRecord adds the molecules of one record: a ligand, or one chain or several chains separated by ':'.
 func (d *draft) addRecord(r *record) error {
-	label := d.label("the header of "+r.at(), r.label)
+	label := d.label("the header of "+r.place(), r.label)
 	if r.kind == "smiles" || r.kind == "ccd" {
 		read := smilesLigand
 		if r.kind == "ccd" {
 			read = ccdLigand
 		}
-		q, err := read(r.at(), r.text)
+		q, err := read(r.place(), r.text)
 		if err != nil {
 			return err
 		}
 		q.Label = label
-		return d.add(entity{r.at(), q, []string{r.chain}})
+		return d.add(entity{r.place(), q, []string{r.chain}})
 	}
 	chains := []string{r.text}
 	if r.kind == "" {
 		chains = strings.Split(r.text, ":")
 	}
 	for i, text := range chains {
-		at, name := r.at(), r.name()
+		at, name := r.place(), r.name()
 		if len(chains) > 1 {
 			at, name = fmt.Sprintf("%s, chain %d", at, i+1), fmt.Sprintf("%s, chain %d", name, i+1)
 		}

@@ -115,13 +115,13 @@ func article(k pleat.EntityKind) string {
 
 // alignPaired handles a field that names an alignment whose rows are paired across chains, which no job takes. It is
 // dropped where the chain has an alignment of its own, and an error elsewhere.
-func (d *draft) alignPaired(at, name string, own bool) error {
+func (d *draft) alignPaired(at, name string, hasAlignment bool) error {
 	switch {
 	case name == "":
 		return nil
 	case d.opt.Files.Alignment == nil:
 		return notGiven(at, name)
-	case !own:
+	case !hasAlignment:
 		return pleat.Invalidf("%s names the file %q, an alignment with paired rows, and the chain has no other; a job "+
 			"takes unpaired alignments alone: leave it out", at, pleat.Clip(name))
 	}

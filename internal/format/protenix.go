@@ -106,22 +106,22 @@ func readProtenixJob(j *protenixJob, of *draft) error {
 }
 
 // copies returns the ids of the copies of the next entity: those of the file, else ones that stand for its number.
-func (d *protenixDraft) copies(at string, count *int, given []string) ([]string, error) {
+func (d *protenixDraft) copies(at string, count *int, names []string) ([]string, error) {
 	ids, err := copies(at, count)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(given) > 0 && len(given) != len(ids):
-		return nil, pleat.Invalidf("%s.id has %d names and count is %d; both must be equal", at, len(given), len(ids))
+	case len(names) > 0 && len(names) != len(ids):
+		return nil, pleat.Invalidf("%s.id has %d names and count is %d; both must be equal", at, len(names), len(ids))
 	}
 	for i := range ids {
 		switch {
-		case len(given) == 0:
+		case len(names) == 0:
 			ids[i] = fmt.Sprintf("%s%d.%d", madeID, len(d.ids)+1, i+1)
-		case given[i] == "" || strings.HasPrefix(given[i], madeID):
+		case names[i] == "" || strings.HasPrefix(names[i], madeID):
 			return nil, pleat.Invalidf("%s.id[%d] must be the name of a chain, such as \"A\"", at, i)
 		default:
-			ids[i] = given[i]
+			ids[i] = names[i]
 		}
 	}
 	d.ids = append(d.ids, ids)
@@ -262,8 +262,8 @@ type protenixEnd struct {
 	entity, copy, position, atom any
 }
 
-// ends returns the two ends of a bond.
-func (b *protenixBond) ends() [2]protenixEnd {
+// sides returns the two ends of a bond.
+func (b *protenixBond) sides() [2]protenixEnd {
 	if b.LeftEntity != nil || b.RightEntity != nil {
 		return [2]protenixEnd{
 			{[4]string{"left_entity", "left_copy", "left_position", "left_atom"},
@@ -344,7 +344,7 @@ func (d *protenixDraft) numbered(at, id string, position int) (pleat.ResidueRef,
 
 // addBond adds a covalent bond, or one for each pair of copies.
 func (d *protenixDraft) addBond(at string, b *protenixBond) error {
-	ends := b.ends()
+	ends := b.sides()
 	if (ends[0].copy == nil) != (ends[1].copy == nil) {
 		return pleat.Invalidf("%s must have both of %s and %s, or neither", at, ends[0].names[1], ends[1].names[1])
 	}

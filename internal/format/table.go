@@ -22,8 +22,10 @@ type tableRow struct {
 	values map[string]string // by column, without white space around them
 }
 
-// at returns the place of a value for messages.
-func (r *tableRow) at(column string) string { return fmt.Sprintf("line %d, column %s", r.line, column) }
+// place returns the place of a value for messages.
+func (r *tableRow) place(column string) string {
+	return fmt.Sprintf("line %d, column %s", r.line, column)
+}
 
 // readTable calls row for each row of a table until one fails. Column names do not depend on case. A table without the
 // columns in need is an error; columns that are not in known are noted once.
@@ -126,11 +128,11 @@ type tableIDs map[string]int // id → line
 // take returns the id of a row.
 func (ids tableIDs) take(r *tableRow, column string) (string, error) {
 	id := r.values[column]
-	if err := pleat.CheckName(r.at(column), id); err != nil {
+	if err := pleat.CheckName(r.place(column), id); err != nil {
 		return "", err
 	}
 	if first, twice := ids[id]; twice {
-		return "", pleat.Invalidf("%s is %q, which line %d has already", r.at(column), pleat.Clip(id), first)
+		return "", pleat.Invalidf("%s is %q, which line %d has already", r.place(column), pleat.Clip(id), first)
 	}
 	ids[id] = r.line
 	return id, nil
@@ -148,7 +150,7 @@ func readColabFold(text string, in *reading) error {
 			}
 			if t := r.values["templatepath"]; t != "" {
 				return pleat.Invalidf("%s names the file %q; jobs from a table take no templates: leave it out",
-					r.at("templatepath"), pleat.Clip(t))
+					r.place("templatepath"), pleat.Clip(t))
 			}
 			d := in.draft(fmt.Sprintf("line %d, column ", r.line))
 			if err := d.addColons(r, r.values["sequence"], r.values["a3mpath"]); err != nil {
@@ -161,7 +163,7 @@ func readColabFold(text string, in *reading) error {
 // addColons adds the proteins of a row of ColabFold, which colons separate. The alignment is that of the only protein:
 // ColabFold's alignments of complexes hold all chains in one row.
 func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
-	at := r.at("sequence")
+	at := r.place("sequence")
 	chains := strings.Split(sequence, ":")
 	var all []pleat.Sequence
 	for i, text := range chains {
@@ -180,10 +182,10 @@ func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
 	}
 	if alignment != "" && d.opt.Files.Alignment != nil && len(all) > 1 {
 		return pleat.Invalidf("%s names the file %q, an alignment of %d chains in one row; a job has an alignment for "+
-			"each chain: leave it out", r.at("a3mpath"), pleat.Clip(alignment), len(all))
+			"each chain: leave it out", r.place("a3mpath"), pleat.Clip(alignment), len(all))
 	}
 	for i := range all {
-		if err := d.align(&all[i], r.at("a3mpath"), alignment); err != nil {
+		if err := d.align(&all[i], r.place("a3mpath"), alignment); err != nil {
 			return err
 		}
 		if err := d.add(entity{at, all[i], []string{""}}); err != nil {
@@ -218,7 +220,7 @@ func readProteinfold(text string, in *reading) error {
 			err = d.addRecords(records)
 		}
 		if err != nil {
-			return pleat.Invalidf("%s names the file %q, which cannot be read: %s", r.at("fasta"),
+			return pleat.Invalidf("%s names the file %q, which cannot be read: %s", r.place("fasta"),
 				pleat.Clip(r.values["fasta"]), err)
 		}
 		return d.finish(id)
@@ -227,7 +229,7 @@ func readProteinfold(text string, in *reading) error {
 
 // sampleText returns the content of the FASTA file that a row of a samplesheet names.
 func (in *reading) sampleText(r *tableRow) (string, error) {
-	at, name := r.at("fasta"), r.values["fasta"]
+	at, name := r.place("fasta"), r.values["fasta"]
 	ends := func(ending string) bool { return strings.HasSuffix(strings.ToLower(name), ending) }
 	switch {
 	case name == "":

@@ -51,7 +51,7 @@ func (i *Issuer) VerifyBearer(ctx context.Context, text string) (Bearer, error) 
 		b.Person, err = i.person(t.claims)
 		return b, err
 	}
-	return i.confirmed.of(text, i.cfg.Now, func() (Bearer, error) {
+	return i.confirmed.get(text, i.cfg.Now, func() (Bearer, error) {
 		asOf := i.cfg.Now()
 		c, err := i.confirm(ctx, t, text)
 		if err != nil {
@@ -133,8 +133,8 @@ type confirmation struct {
 	until  time.Time
 }
 
-// of returns the answer about a token, which it gets by ask where there is none that counts.
-func (c *confirmations) of(token string, now func() time.Time, ask func() (Bearer, error)) (Bearer, error) {
+// get returns the answer about a token, which it gets by ask where there is none that counts.
+func (c *confirmations) get(token string, now func() time.Time, ask func() (Bearer, error)) (Bearer, error) {
 	key := sha256.Sum256([]byte(token))
 	c.mu.Lock()
 	known, ok := c.known[key]

@@ -39,9 +39,9 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// at returns the value of a claim: of exactly this name, which may have dots in it, else that at the end of the path of
-// names that dots separate.
-func (c claims) at(path string) (any, bool) {
+// lookup returns the value of a claim: of exactly this name, which may have dots in it, else that at the end of the
+// path of names that dots separate.
+func (c claims) lookup(path string) (any, bool) {
 	if v, ok := c[path]; ok {
 		return v, true
 	}
@@ -64,8 +64,8 @@ func (c claims) at(path string) (any, bool) {
 
 // hasAll reports whether the claims that the mapping reads are there.
 func (i *Issuer) hasAll(c claims) bool {
-	_, name := c.at(i.cfg.NameClaim)
-	_, groups := c.at(i.cfg.GroupsClaim)
+	_, name := c.lookup(i.cfg.NameClaim)
+	_, groups := c.lookup(i.cfg.GroupsClaim)
 	return name && groups
 }
 
@@ -75,12 +75,12 @@ func (i *Issuer) person(c claims) (Person, error) {
 	if !isSubject(p.Subject) {
 		return p, errSubject
 	}
-	name, _ := c.at(i.cfg.NameClaim)
+	name, _ := c.lookup(i.cfg.NameClaim)
 	p.Name = displayName(name, c["name"], p.Subject)
 	if verified := c["email_verified"]; verified == true || verified == "true" { // some issuers write it as text
 		p.Email = shortText(c.text("email"), maxName)
 	}
-	value, found := c.at(i.cfg.GroupsClaim)
+	value, found := c.lookup(i.cfg.GroupsClaim)
 	if names, ok := c["_claim_names"].(map[string]any); ok && !found && names[i.cfg.GroupsClaim] != nil {
 		return p, &Error{Kind: Forbidden, Message: "You are in so many groups that the sign-in service left them " +
 			"out; ask the operator to let it send only the groups that this service needs"}

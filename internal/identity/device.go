@@ -74,7 +74,7 @@ func (i *Issuer) AwaitDevice(ctx context.Context, d Device) (Login, error) {
 	limited, cancel := context.WithTimeout(ctx, maxDeviceWait)
 	defer cancel()
 	client := i.oauth(found, i.cfg.DeviceClientID, i.deviceSecret())
-	given, err := client.DeviceAccessToken(oidc.ClientContext(limited, i.client), d.answer,
+	tokens, err := client.DeviceAccessToken(oidc.ClientContext(limited, i.client), d.answer,
 		oauth2.VerifierOption(d.verifier))
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -84,5 +84,5 @@ func (i *Issuer) AwaitDevice(ctx context.Context, d Device) (Login, error) {
 	case err != nil:
 		return Login{}, answered(err, Refused, "The sign-in was refused or has taken too long; start again")
 	}
-	return i.login(ctx, given, i.cfg.DeviceClientID, "")
+	return i.login(ctx, tokens, i.cfg.DeviceClientID, "")
 }

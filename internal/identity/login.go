@@ -62,14 +62,14 @@ func (i *Issuer) Finish(ctx context.Context, a Attempt, answer url.Values) (Logi
 	}
 	client := i.oauth(found, i.cfg.ClientID, i.cfg.Secret)
 	client.RedirectURL = a.Callback
-	given, err := client.Exchange(oidc.ClientContext(ctx, i.client), code, oauth2.VerifierOption(a.Verifier))
+	tokens, err := client.Exchange(oidc.ClientContext(ctx, i.client), code, oauth2.VerifierOption(a.Verifier))
 	if err != nil {
 		if ctx.Err() != nil {
 			return Login{}, ctx.Err()
 		}
 		return Login{}, answered(err, Refused, "This attempt to sign in has ended or was used already; sign in again")
 	}
-	return i.login(ctx, given, i.cfg.ClientID, a.Nonce)
+	return i.login(ctx, tokens, i.cfg.ClientID, a.Nonce)
 }
 
 // readAnswer returns the code with which the browser came back, if the answer belongs to the attempt.
@@ -96,19 +96,19 @@ func (i *Issuer) readAnswer(found *published, a Attempt, answer url.Values) (str
 }
 
 // login makes a completed sign-in of what the token endpoint gave.
-func (i *Issuer) login(ctx context.Context, given *oauth2.Token, clientID, nonce string) (Login, error) {
-	id, _ := given.Extra("id_token").(string)
+func (i *Issuer) login(ctx context.Context, tokens *oauth2.Token, clientID, nonce string) (Login, error) {
+	id, _ := tokens.Extra("id_token").(string)
 	if id == "" {
 		return Login{}, &Error{Kind: Misconfigured, cause: errNoID,
 			Message: "The sign-in service gave no ID token; ask the operator to check oidc-scopes"}
 	}
-	t, err := i.verifyID(ctx, id, clientID, nonce, given.AccessToken)
+	t, err := i.verifyID(ctx, id, clientID, nonce, tokens.AccessToken)
 	if err != nil {
 		return Login{}, err
 	}
 	c := t.claims
 	if !i.hasAll(c) {
-		if c, err = i.withUserInfo(ctx, c, given.AccessToken); err != nil {
+		if c, err = i.withUserInfo(ctx, c, tokens.AccessToken); err != nil {
 			return Login{}, err
 		}
 	}
@@ -116,5 +116,10 @@ func (i *Issuer) login(ctx context.Context, given *oauth2.Token, clientID, nonce
 	if err != nil {
 		return Login{}, err
 	}
-	return Login{p, Tokens{Access: given.AccessToken, Refresh: given.RefreshToken, ID: id, Expires: given.Expiry}}, nil
+	return Login{p, Tokens{
+		Access:  tokens.AccessToken,
+		Refresh: tokens.RefreshToken,
+		ID:      id,
+		Expires: tokens.Expiry,
+	}}, nil
 }

@@ -32,7 +32,7 @@ func (i *Issuer) refresh(ctx context.Context, clientID, secret, subject string, 
 	const ended = "Your session at the sign-in service has ended; sign in again"
 	c, next := claims{}, old
 	if old.Refresh != "" {
-		given, err := i.oauth(found, clientID, secret).
+		tokens, err := i.oauth(found, clientID, secret).
 			TokenSource(oidc.ClientContext(ctx, i.client), &oauth2.Token{RefreshToken: old.Refresh}).Token()
 		if err != nil {
 			if ctx.Err() != nil {
@@ -40,9 +40,9 @@ func (i *Issuer) refresh(ctx context.Context, clientID, secret, subject string, 
 			}
 			return Login{Tokens: old}, answered(err, Ended, ended)
 		}
-		next.Access, next.Refresh, next.Expires = given.AccessToken, given.RefreshToken, given.Expiry
-		if id, _ := given.Extra("id_token").(string); id != "" {
-			t, err := i.verifyID(ctx, id, clientID, "", given.AccessToken)
+		next.Access, next.Refresh, next.Expires = tokens.AccessToken, tokens.RefreshToken, tokens.Expiry
+		if id, _ := tokens.Extra("id_token").(string); id != "" {
+			t, err := i.verifyID(ctx, id, clientID, "", tokens.AccessToken)
 			if err != nil {
 				return Login{Tokens: next}, err
 			}

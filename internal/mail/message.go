@@ -71,7 +71,7 @@ func (c *Composer) text(m *mails.OutgoingMail) (subject string, lines []string) 
 		if m.Label != "" {
 			what = title(m.Label, what, "")
 		}
-		lines = []string{"The service has disabled " + what + " at " + shown(m.Endpoint) + ".", ""}
+		lines = []string{"The service has disabled " + what + " at " + printable(m.Endpoint) + ".", ""}
 		lines = append(lines, facts("Project", m.Project, "Reason", m.Reason)...)
 		page := c.Base + "/ui/webhooks"
 		if m.Project != "" {
@@ -79,25 +79,26 @@ func (c *Composer) text(m *mails.OutgoingMail) (subject string, lines []string) 
 		}
 		lines = append(lines, "", page)
 	case pleat.MailBatchEnded:
-		state := ended(m.Batch.State())
+		state := endText(m.Batch.State())
 		subject = fmt.Sprintf("Pleat: the batch %s", title(m.Name, "", state))
 		lines = []string{fmt.Sprintf("The batch %s.", title(m.Name, "", state)), ""}
 		lines = append(lines, facts("Project", m.Project, "Rows", counts(m.Batch),
-			"Time taken", took(m.Batch.EndedAt.Sub(m.Batch.CreatedAt)))...)
+			"Time taken", durationText(m.Batch.EndedAt.Sub(m.Batch.CreatedAt)))...)
 		lines = append(lines, "", c.Base+"/ui/batches/"+m.Source.ID())
 	default:
 		what, path := "fold", "/ui/jobs/"
 		if m.Workflow != "" {
 			what, path = workflowNames[m.Workflow], "/ui/workflows/"
 		}
-		is := title(m.Name, what, ended(m.Run.State))
+		is := title(m.Name, what, endText(m.Run.State))
 		subject, lines = "Pleat: the "+is, []string{"The " + is + ".", ""}
 		reason := ""
 		if m.Run.Failure != nil {
 			reason = failures[m.Run.Failure.Kind]
 		}
 		lines = append(lines, facts("Project", m.Project, "Model", m.Run.Model, "Reason", reason,
-			"Time taken", took(m.Run.FinishedAt.Sub(m.Run.CreatedAt)), "Confidence", confidence(m.Run.Result))...)
+			"Time taken", durationText(m.Run.FinishedAt.Sub(m.Run.CreatedAt)),
+			"Confidence", confidence(m.Run.Result))...)
 		lines = append(lines, "", c.Base+path+m.Source.ID())
 	}
 	if m.Last {
@@ -113,7 +114,7 @@ var linkLike = regexp.MustCompile(`[/:@]|[.]\pL`)
 
 // asker names who asks to confirm an address. The mail may go to a stranger, to whom nobody sends a link by a name.
 func asker(name string) string {
-	if name = shown(name); name == "" || linkLike.MatchString(name) {
+	if name = printable(name); name == "" || linkLike.MatchString(name) {
 		return "the user who asked"
 	}
 	return name
@@ -145,8 +146,8 @@ var failures = map[pleat.FailureKind]string{
 	pleat.FailInternal:       "a fault of the service",
 }
 
-// ended says how something has ended.
-func ended(s pleat.State) string {
+// endText says how something has ended.
+func endText(s pleat.State) string {
 	switch s {
 	case pleat.StateCompleted:
 		return "has completed"
@@ -169,15 +170,15 @@ func title(name, what, end string) string {
 
 // quoted is a name in quotation marks; empty: there is none.
 func quoted(name string) string {
-	if name = shown(name); name != "" {
+	if name = printable(name); name != "" {
 		return "«" + name + "»"
 	}
 	return ""
 }
 
-// shown returns a text that others have written for one line: without control characters and those that change the
+// printable returns a text that others have written for one line: without control characters and those that change the
 // direction or the look of what follows, and cut.
-func shown(text string) string {
+func printable(text string) string {
 	text = strings.ToValidUTF8(text[:min(len(text), 4*maxShown*utf8.UTFMax)], "")
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -198,7 +199,7 @@ func shown(text string) string {
 // facts returns lines of names and values, without the empty ones.
 func facts(pairs ...string) (lines []string) {
 	for i := 0; i < len(pairs); i += 2 {
-		if v := shown(pairs[i+1]); v != "" {
+		if v := printable(pairs[i+1]); v != "" {
 			lines = append(lines, fmt.Sprintf("%-12s %s", pairs[i]+":", v))
 		}
 	}
@@ -217,8 +218,8 @@ func counts(b *pleat.Batch) string {
 	return out
 }
 
-// took is a duration for people.
-func took(d time.Duration) string {
+// durationText is a duration for people.
+func durationText(d time.Duration) string {
 	switch {
 	case d < 0:
 		return ""

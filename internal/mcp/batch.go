@@ -118,26 +118,26 @@ var batchRows = does(tool{
 	for _, c := range in.Columns {
 		wanted[c] = true
 	}
-	shown := map[string]bool{}
+	columns := map[string]bool{}
 	for _, c := range page.Columns {
-		if wanted[c.Name] || len(wanted) == 0 && len(shown) < firstColumns {
-			shown[c.Name] = true
+		if wanted[c.Name] || len(wanted) == 0 && len(columns) < firstColumns {
+			columns[c.Name] = true
 			out.Columns = append(out.Columns, column{name(c.Name), name(c.Unit), c.HigherIsBetter})
 		} else if len(out.Others) < maxOthers {
 			out.Others = append(out.Others, name(c.Name))
 		}
 	}
 	for i := range page.Data {
-		out.Rows = append(out.Rows, rowOf(&page.Data[i], shown))
+		out.Rows = append(out.Rows, rowOf(&page.Data[i], columns))
 	}
 	return out, nil, nil
 })
 
 // rowOf converts a row with some of its scores.
-func rowOf(r *api.BatchRow, shown map[string]bool) row {
+func rowOf(r *api.BatchRow, columns map[string]bool) row {
 	out := row{Row: r.Row, CustomID: name(r.CustomID), Job: r.JobID, Status: r.Status, Error: text(r.Error),
 		Scores: map[string]*float64{}}
-	for c := range shown {
+	for c := range columns {
 		out.Scores[name(c)] = r.Scores[c]
 	}
 	return out

@@ -231,7 +231,7 @@ var getFile = does(tool{
 	if f.bytes >= 0 {
 		out.Bytes = &f.bytes
 	}
-	b, more := whole(b, limit)
+	b, more := cutAtRune(b, limit)
 	if more {
 		next := out.Offset + int64(len(b))
 		out.Next = &next
@@ -243,9 +243,9 @@ var getFile = does(tool{
 	return out, linksOf(in.handle, []file{f}), nil
 })
 
-// whole returns at most a number of bytes of a part of a text, which begins and ends with whole characters, and whether
-// there were more.
-func whole(b []byte, most int) ([]byte, bool) {
+// cutAtRune returns at most a number of bytes of a part of a text, which begins and ends with whole characters, and
+// whether there were more.
+func cutAtRune(b []byte, most int) ([]byte, bool) {
 	if len(b) <= most {
 		return b, false
 	}

@@ -91,14 +91,14 @@ func listOf[T any](list api.List[T], convert func(*T) work) listJobsOut {
 }
 
 // within returns a number of arguments; absent: a default.
-func within(field string, given *int, absent, most int) (int, error) {
+func within(field string, value *int, absent, most int) (int, error) {
 	switch {
-	case given == nil:
+	case value == nil:
 		return absent, nil
-	case *given < 1 || *given > most:
-		return 0, pleat.InvalidField(field, " is %d; it must be 1 to %d", *given, most)
+	case *value < 1 || *value > most:
+		return 0, pleat.InvalidField(field, " is %d; it must be 1 to %d", *value, most)
 	}
-	return *given, nil
+	return *value, nil
 }
 
 // workOfJobRow describes a job of a list.

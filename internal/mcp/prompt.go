@@ -91,14 +91,14 @@ func addPrompts(s *sdk.Server) {
 func (p prompt) get(_ context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 	var pairs []string
 	for _, a := range p.arguments {
-		given := visible(req.Params.Arguments[a.Name], maxArgument)
-		if given == "" && a.Required {
+		value := visible(req.Params.Arguments[a.Name], maxArgument)
+		if value == "" && a.Required {
 			return nil, invalidParams(fmt.Sprintf("the prompt %s needs the argument %s", p.name, a.Name))
 		}
-		if given == "" {
-			given = "(not given)"
+		if value == "" {
+			value = "(not given)"
 		}
-		pairs = append(pairs, "{"+a.Name+"}", given)
+		pairs = append(pairs, "{"+a.Name+"}", value)
 	}
 	return &sdk.GetPromptResult{
 		Description: p.about,

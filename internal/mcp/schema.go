@@ -148,7 +148,7 @@ func annotate(s *jsonschema.Schema, tag reflect.StructTag) {
 	for _, value := range enumOf(tag.Get("enum")) {
 		s.Enum = append(s.Enum, value)
 	}
-	whole := func(name string) *int {
+	integer := func(name string) *int {
 		if n, err := strconv.Atoi(tag.Get(name)); err == nil {
 			return &n
 		}
@@ -160,7 +160,7 @@ func annotate(s *jsonschema.Schema, tag reflect.StructTag) {
 		}
 		return nil
 	}
-	s.MinLength, s.MaxLength = whole("minLength"), whole("maxLength")
-	s.MinItems, s.MaxItems = whole("minItems"), whole("maxItems")
+	s.MinLength, s.MaxLength = integer("minLength"), integer("maxLength")
+	s.MinItems, s.MaxItems = integer("minItems"), integer("maxItems")
 	s.Minimum, s.Maximum = number("minimum"), number("maximum")
 }

@@ -59,31 +59,32 @@ func rpc(t *testing.T, s *service, key, method, name, params string) answered {
 func foldTask(t *testing.T, s *service, arguments string) task {
 	t.Helper()
 	got := rpc(t, s, s.key, "tools/call", "fold", `"name": "fold", "arguments": `+arguments+`, `+meta)
-	made := got.Result
-	if got.Error != nil || made.ResultType != "task" || made.Status != "working" || made.TTLMs != nil ||
-		made.PollIntervalMs <= 0 || !strings.HasSuffix(made.CreatedAt, "Z") {
+	created := got.Result
+	if got.Error != nil || created.ResultType != "task" || created.Status != "working" || created.TTLMs != nil ||
+		created.PollIntervalMs <= 0 || !strings.HasSuffix(created.CreatedAt, "Z") {
 		t.Fatalf("the task is %+v", got)
 	}
-	return made
+	return created
 }
 
 func TestTask(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	made := foldTask(t, s, job("task", "null", ""))
+	created := foldTask(t, s, job("task", "null", ""))
 	c := s.connect(t, s.key)
-	id := strings.TrimPrefix(made.TaskID, "job:")
+	id := strings.TrimPrefix(created.TaskID, "job:")
 	call[work](c, "get_job", `{"id": "`+id+`", "waitSeconds": 20}`)
-	got := rpc(t, s, s.key, "tasks/get", made.TaskID, `"taskId": "`+made.TaskID+`", `+meta)
+	got := rpc(t, s, s.key, "tasks/get", created.TaskID, `"taskId": "`+created.TaskID+`", `+meta)
 	if got.Error != nil || got.Result.ResultType != "complete" || got.Result.Status != "completed" ||
 		got.Result.Result == nil || got.Result.Result.StructuredContent.Status != api.Completed {
 		t.Errorf("the task ends as %+v", got)
 	}
-	if ack := rpc(t, s, s.key, "tasks/update", made.TaskID, `"taskId": "`+made.TaskID+`", "inputResponses": {}, `+
+	if ack := rpc(t, s, s.key, "tasks/update", created.TaskID, `"taskId": "`+created.TaskID+`", "inputResponses": {}, `+
 		meta); ack.Error != nil || ack.Result.ResultType != "complete" {
 		t.Errorf("an update is answered by %+v", ack)
 	}
-	if ack := rpc(t, s, s.key, "tasks/cancel", made.TaskID, `"taskId": "`+made.TaskID+`", `+meta); ack.Error != nil {
+	ack := rpc(t, s, s.key, "tasks/cancel", created.TaskID, `"taskId": "`+created.TaskID+`", `+meta)
+	if ack.Error != nil {
 		t.Errorf("a task that has ended is cancelled with %+v", ack)
 	}
 }
@@ -91,13 +92,14 @@ func TestTask(t *testing.T) {
 func TestCancelTask(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	made := foldTask(t, s, slow(""))
-	if ack := rpc(t, s, s.key, "tasks/cancel", made.TaskID, `"taskId": "`+made.TaskID+`", `+meta); ack.Error != nil {
+	created := foldTask(t, s, slow(""))
+	ack := rpc(t, s, s.key, "tasks/cancel", created.TaskID, `"taskId": "`+created.TaskID+`", `+meta)
+	if ack.Error != nil {
 		t.Fatalf("cancelling is answered by %+v", ack)
 	}
 	c := s.connect(t, s.key)
-	call[work](c, "get_job", `{"id": "`+strings.TrimPrefix(made.TaskID, "job:")+`", "waitSeconds": 20}`)
-	got := rpc(t, s, s.key, "tasks/get", made.TaskID, `"taskId": "`+made.TaskID+`", `+meta)
+	call[work](c, "get_job", `{"id": "`+strings.TrimPrefix(created.TaskID, "job:")+`", "waitSeconds": 20}`)
+	got := rpc(t, s, s.key, "tasks/get", created.TaskID, `"taskId": "`+created.TaskID+`", `+meta)
 	if got.Result.Status != "cancelled" || got.Result.Result != nil {
 		t.Errorf("a cancelled task is %+v", got)
 	}
@@ -126,18 +128,18 @@ func TestNoTask(t *testing.T) {
 func TestTaskErrors(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	made := foldTask(t, s, job("task", "null", ""))
+	created := foldTask(t, s, job("task", "null", ""))
 	stranger := s.newKey(t, "eve")
 	for _, test := range []struct {
 		what, key, id, meta string
 		code                int
 	}{
-		{"a client without the extension", s.key, made.TaskID, plainMeta, -32021},
+		{"a client without the extension", s.key, created.TaskID, plainMeta, -32021},
 		{"no id", s.key, "", meta, -32602},
 		{"an id of another form", s.key, "key:1", meta, -32602},
-		{"an id without a kind", s.key, ":" + strings.TrimPrefix(made.TaskID, "job:"), meta, -32602},
+		{"an id without a kind", s.key, ":" + strings.TrimPrefix(created.TaskID, "job:"), meta, -32602},
 		{"a task that does not exist", s.key, "job:01890a5d-ac96-774b-bcce-b302099a8057", meta, -32602},
-		{"a stranger", stranger, made.TaskID, meta, -32602},
+		{"a stranger", stranger, created.TaskID, meta, -32602},
 	} {
 		for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
 			got := rpc(t, s, test.key, method, test.id, `"taskId": "`+test.id+`", `+test.meta)
@@ -154,11 +156,11 @@ func TestTaskErrors(t *testing.T) {
 func TestTaskHeader(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	made := foldTask(t, s, job("task", "null", ""))
+	created := foldTask(t, s, job("task", "null", ""))
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		for _, name := range []string{"", "job:01890a5d-ac96-774b-bcce-b302099a8057"} {
 			res, body := s.post(t, `{"jsonrpc": "2.0", "id": "a", "method": "`+method+`", "params": {"taskId": "`+
-				made.TaskID+`", `+meta+`}}`, "Mcp-Protocol-Version", modern, "Mcp-Method", method, "Mcp-Name", name,
+				created.TaskID+`", `+meta+`}}`, "Mcp-Protocol-Version", modern, "Mcp-Method", method, "Mcp-Name", name,
 				"Authorization", "Bearer "+s.key)
 			const want = `{"error":{"code":-32020,"message":"header mismatch: Mcp-Name must be ` +
 				`the taskId of the request"},"id":"a","jsonrpc":"2.0"}`

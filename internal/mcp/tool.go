@@ -129,7 +129,7 @@ const maxFaults = 10
 func faultOf(err error) fault {
 	var refused *api.Error
 	var bad api.DecodeErrors
-	var own *pleat.Error
+	var refusal *pleat.Error
 	f := fault{Code: string(pleat.CodeUnavailable), Message: "the service did not answer; try again"}
 	switch {
 	case errors.As(err, &refused):
@@ -143,8 +143,8 @@ func faultOf(err error) fault {
 		for _, e := range bad {
 			f.Faults = append(f.Faults, api.FieldError{Field: e.Field, Message: e.Message})
 		}
-	case errors.As(err, &own):
-		f = fault{Code: string(own.Code), Message: own.Message, Field: own.Field}
+	case errors.As(err, &refusal):
+		f = fault{Code: string(refusal.Code), Message: refusal.Message, Field: refusal.Field}
 	}
 	return f.safe()
 }

@@ -92,22 +92,22 @@ var designTool = does(tool{
 
 // workflow starts a workflow of a type with an input, and waits for its end. It takes the title, which is for the tool
 // alone, out of the input.
-func (s session) workflow(ctx context.Context, kind string, t *title, input any) (work, []sdk.Content, error) {
-	own := *t
-	*t = title{}
-	if _, err := waiting(own.Wait, 0); err != nil {
+func (s session) workflow(ctx context.Context, kind string, in *title, input any) (work, []sdk.Content, error) {
+	t := *in
+	*in = title{}
+	if _, err := waiting(t.Wait, 0); err != nil {
 		return work{}, nil, err
 	}
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return work{}, nil, err
 	}
-	request, key := api.CreateWorkflow{WorkflowName: kind, Name: own.Name, Input: raw}, own.key()
+	request, key := api.CreateWorkflow{WorkflowName: kind, Name: t.Name, Input: raw}, t.key()
 	w, err := repeated(func() (api.Workflow, error) { return s.CreateWorkflowOnce(ctx, request, key) })
 	if err != nil {
 		return work{}, nil, err
 	}
 	known := workOfWorkflow(&w)
 	known.Key = key
-	return s.started(ctx, known, own.Wait)
+	return s.started(ctx, known, t.Wait)
 }

@@ -78,7 +78,7 @@ func choose(first, all []decoy, stop func() bool) (*ensemble, bool) {
 }
 
 // points converts positions to structure.Vec, in Å.
-func points(ca []v3) []structure.Vec {
+func points(ca []vec3) []structure.Vec {
 	out := make([]structure.Vec, len(ca))
 	for i, p := range ca {
 		out[i] = structure.Vec{p.x, p.y, p.z}
@@ -143,12 +143,12 @@ func (e *ensemble) score(r *Result, stop func() bool) bool {
 }
 
 // axes is the local frame of a residue: its origin and three unit vectors.
-type axes struct{ at, x, y, z v3 }
+type axes struct{ at, x, y, z vec3 }
 
 // local returns p in the coordinates of the frame.
-func (f *axes) local(p v3) v3 {
+func (f *axes) local(p vec3) vec3 {
 	p = p.sub(f.at)
-	return v3{p.dot(f.x), p.dot(f.y), p.dot(f.z)}
+	return vec3{p.dot(f.x), p.dot(f.y), p.dot(f.z)}
 }
 
 // frames returns the local frame of every residue.

@@ -55,8 +55,8 @@ const far = 7.2 * 7.2
 // clash returns the overlap of two residues with squared CA distance d: the sum of (r²-d²)²/r².
 func (w *walk) clash(i, j int, d float64) float64 {
 	p, q := &w.at[i], &w.at[j]
-	a := [6]*v3{&p.n, &p.a, &p.c, &p.o, &p.b, &p.s}
-	b := [6]*v3{&q.n, &q.a, &q.c, &q.o, &q.b, &q.s}
+	a := [6]*vec3{&p.n, &p.a, &p.c, &p.o, &p.b, &p.s}
+	b := [6]*vec3{&q.n, &q.a, &q.c, &q.o, &q.b, &q.s}
 	na, nb := w.heavy[i], w.heavy[j]
 	if j-i == 2 { // centroids two apart meet too often in nature to tell anything
 		na, nb = min(na, 5), min(nb, 5)
@@ -133,13 +133,13 @@ func (w *walk) sheet(i, j int) float64 {
 }
 
 // direction returns the unit vector along the chain at residue i.
-func (w *walk) direction(i int) v3 {
+func (w *walk) direction(i int) vec3 {
 	return w.at[min(i+1, w.n-1)].a.sub(w.at[max(i-1, 0)].a).unit()
 }
 
 // radius returns the penalty for a radius of gyration above that of compact proteins of the same length.
 func (w *walk) radius() float64 {
-	var sum v3
+	var sum vec3
 	for i := range w.at {
 		sum = sum.add(w.at[i].a)
 	}

@@ -83,7 +83,7 @@ func bondFits(a, b string, d float64) error {
 
 // volume is the signed volume of three substituents about a centre.
 func volume(centre, a, b, c structure.Vec) float64 {
-	sub := func(p structure.Vec) v3 { return v3{p[0] - centre[0], p[1] - centre[1], p[2] - centre[2]} }
+	sub := func(p structure.Vec) vec3 { return vec3{p[0] - centre[0], p[1] - centre[1], p[2] - centre[2]} }
 	return sub(a).dot(sub(b).cross(sub(c)))
 }
 
@@ -147,7 +147,7 @@ func dihedral(a, b, c, d structure.Vec) float64 {
 	return math.Atan2(b2.norm()*b1.dot(n2), n1.dot(n2))
 }
 
-func point(p structure.Vec) v3 { return v3{p[0], p[1], p[2]} }
+func point(p structure.Vec) vec3 { return vec3{p[0], p[1], p[2]} }
 
 func degrees(a float64) float64 { return a / radian }
 

@@ -19,10 +19,10 @@ const (
 // side holds the heavy atoms of one residue in the order N CA C CB, side chain; O is separate.
 type side struct {
 	t       *template
-	at      [maxParts]v3
+	at      [maxParts]vec3
 	n       int // atoms in use
-	o       v3
-	centre  v3 // CB, from which neighbours are counted
+	o       vec3
+	centre  vec3 // CB, from which neighbours are counted
 	reach   float64
 	glycine bool
 	chi     rotamer
@@ -113,7 +113,7 @@ func options(t *template) []rotamer {
 }
 
 // before returns the C of the preceding residue, or the ideal position for the first residue.
-func before(w *walk, i int) v3 {
+func before(w *walk, i int) vec3 {
 	r := &w.at[i]
 	if i > 0 {
 		return w.at[i-1].c
@@ -168,7 +168,7 @@ func (s *side) set(w *walk, i int, r *rotamer) {
 
 // atom is one heavy atom of the surroundings. Two polar atoms may be closer to each other than other atoms.
 type atom struct {
-	at    v3
+	at    vec3
 	polar bool
 }
 
@@ -182,7 +182,7 @@ func (s *side) around(i int, all []side) []atom {
 	}
 	var around []atom
 	limit := s.reach + 3.2
-	add := func(p v3, polar bool) {
+	add := func(p vec3, polar bool) {
 		if dist2(p, s.centre) < limit*limit {
 			around = append(around, atom{p, polar})
 		}
@@ -256,7 +256,7 @@ func assemble(w *walk, sides []side) structure.Chain {
 	for i := range sides {
 		s := &sides[i]
 		r := structure.Residue{Comp: s.t.comp, Seq: i + 1, Auth: i + 1}
-		put := func(name, element string, p v3) {
+		put := func(name, element string, p vec3) {
 			r.Atoms = append(r.Atoms, structure.Atom{
 				Name:      name,
 				Element:   element,

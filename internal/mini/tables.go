@@ -22,7 +22,7 @@ const pairBins = 9
 
 // tables holds the knowledge-based potentials in the form that the energy reads. It is read-only after loading.
 type tables struct {
-	centroid [20][2]v3                 // in the residue's frame; right-handed states second
+	centroid [20][2]vec3               // in the residue's frame; right-handed states second
 	pair     [20][20][pairBins]float64 // over centroid distance, general and specific part together
 	edge2    [pairBins]float64         // upper edges of the bins, squared
 	env      [20][40]float64           // over the number of CB within 10 Å
@@ -52,7 +52,7 @@ var loaded = sync.OnceValue(func() *tables {
 	t := &tables{env: raw.Env}
 	for a := range 20 {
 		for k, c := range raw.Cen[a] {
-			t.centroid[a][k] = v3{c[0], c[1], c[2]}
+			t.centroid[a][k] = vec3{c[0], c[1], c[2]}
 		}
 		for b := range 20 {
 			for k := range pairBins {

@@ -116,7 +116,7 @@ func (w *walk) dress(a, b int) {
 		if i > 0 {
 			r.amide(w.at[i-1].c)
 		}
-		var next v3
+		var next vec3
 		if i+1 < w.n {
 			next = w.at[i+1].n
 		} else {
@@ -296,7 +296,7 @@ func (w *walk) nudge(single, shear, t float64) {
 type decoy struct {
 	torsions
 	// n, ca and c are the positions of these atoms, one per residue.
-	n, ca, c []v3
+	n, ca, c []vec3
 	energy   float64
 }
 

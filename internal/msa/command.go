@@ -153,11 +153,11 @@ func (r *run) pair(ctx context.Context, pairing Pairing) ([]*Alignment, error) {
 		strategy); err != nil {
 		return nil, err
 	}
-	whole, err := r.read(filepath.Join("out", strconv.Itoa(firstID)+".a3m"), strings.Join(r.sequences, ""))
+	joined, err := r.read(filepath.Join("out", strconv.Itoa(firstID)+".a3m"), strings.Join(r.sequences, ""))
 	if err != nil {
 		return nil, err
 	}
-	return splitChains(whole, r.sequences), nil
+	return splitChains(joined, r.sequences), nil
 }
 
 // mmseqs searches in three iterations, as ColabFold does in its first database, and writes one file for each query.
@@ -217,12 +217,12 @@ func (s skipNUL) Read(p []byte) (int, error) {
 
 // splitChains splits rows that span several sequences into one alignment for each sequence. It drops rows that cover
 // only one sequence, which are not pairs.
-func splitChains(whole *Alignment, sequences []string) []*Alignment {
+func splitChains(joined *Alignment, sequences []string) []*Alignment {
 	out := make([]*Alignment, len(sequences))
 	for i := range out {
 		out[i] = &Alignment{}
 	}
-	for k, row := range whole.Rows {
+	for k, row := range joined.Rows {
 		parts, covered := make([]string, len(sequences)), 0
 		text := row.Text
 		for i, s := range sequences {

@@ -67,7 +67,7 @@ func (p *pendingSearches) join(ctx context.Context, requests []request, fetch fe
 		p.pending = map[string]*pendingSearch{}
 	}
 	joined := make([]*pendingSearch, len(requests))
-	var own []request
+	var claimed []request
 	var mine *batch
 	var started []*pendingSearch
 	work := context.WithoutCancel(ctx) // other callers may wait for the batch after this one has left
@@ -80,30 +80,30 @@ func (p *pendingSearches) join(ctx context.Context, requests []request, fetch fe
 			}
 			s = &pendingSearch{batch: mine, done: make(chan struct{})}
 			p.pending[r.Key] = s
-			own, started = append(own, r), append(started, s)
+			claimed, started = append(claimed, r), append(started, s)
 		}
 		s.batch.waiting++
 		joined[i] = s
 	}
 	leave := p.subscribe(joined, report)
 	if mine != nil {
-		p.running.Go(func() { p.run(work, mine, own, started, fetch) })
+		p.running.Go(func() { p.run(work, mine, claimed, started, fetch) })
 	}
 	return joined, leave
 }
 
 // run fetches a batch and publishes its results.
-func (p *pendingSearches) run(ctx context.Context, b *batch, own []request, started []*pendingSearch,
+func (p *pendingSearches) run(ctx context.Context, b *batch, claimed []request, started []*pendingSearch,
 	fetch fetchFunc) {
-	results, err := fetch(ctx, own, func(line string) { p.broadcast(b, line) })
+	results, err := fetch(ctx, claimed, func(line string) { p.broadcast(b, line) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, s := range started {
 		if s.err = err; err == nil {
 			s.result = results[i]
 		}
-		if p.pending[own[i].Key] == s {
-			delete(p.pending, own[i].Key)
+		if p.pending[claimed[i].Key] == s {
+			delete(p.pending, claimed[i].Key)
 		}
 		close(s.done)
 	}

@@ -42,8 +42,8 @@ func placeNames(chains []Chain, total int, from, to, lo, hi vg.Length) (names []
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(chains[j].Length, chains[i].Length) })
 	share := max(3*(hi-lo)/vg.Length(len(chains)), 24)
 	for _, i := range order {
-		own := (to - from) * vg.Length(chains[i].Length) / vg.Length(total)
-		text := shorten(chains[i].Name, sizeNote, regular, max(own-nameGap, min(maxName, share)))
+		scaled := (to - from) * vg.Length(chains[i].Length) / vg.Length(total)
+		text := shorten(chains[i].Name, sizeNote, regular, max(scaled-nameGap, min(maxName, share)))
 		if text == "" {
 			continue
 		}

@@ -173,13 +173,13 @@ func (d *depth) addBlocks(blocks []Block) error {
 // check returns an error for a row that has another length than the block, which covers Span of n residues, or an
 // identity outside 0 to 1.
 func (b *Block) check(n int) error {
-	whole := "the block has"
+	block := "the block has"
 	if b.Span == n {
-		whole = "the chains have"
+		block = "the chains have"
 	}
 	for j, r := range b.Rows {
 		if len(r.Aligned) != b.Span {
-			return fmt.Errorf("row %d has %d letters; %s %d residues", j+1, len(r.Aligned), whole, b.Span)
+			return fmt.Errorf("row %d has %d letters; %s %d residues", j+1, len(r.Aligned), block, b.Span)
 		}
 		if !(r.Identity >= 0 && r.Identity <= 1) {
 			return fmt.Errorf("row %d has identity %v; it must be a number from 0 to 1", j+1, r.Identity)
@@ -236,7 +236,7 @@ func (c *cover) paint(width, height int) image.Image {
 	pal := color.Palette{white}
 	for s := 1; s <= shares; s++ {
 		for k := range steps {
-			pal = append(pal, tint(depths.at(float64(k)/(steps-1)), float64(s)/shares))
+			pal = append(pal, tint(depths.colour(float64(k)/(steps-1)), float64(s)/shares))
 		}
 	}
 	g := c.identity

@@ -178,12 +178,12 @@ func (p *pen) line(width vg.Length, c color.RGBA, dashes []vg.Length, pts ...vg.
 	p.SetLineWidth(width)
 	p.SetLineDash(dashes, 0)
 	p.SetColor(c)
-	stretch := len(pts)
+	length := len(pts)
 	if p.bitmap != nil && dashes == nil {
-		stretch = stretchPoints
+		length = stretchPoints
 	}
-	for at := 0; ; at += stretch - 2 {
-		end := min(at+stretch, len(pts))
+	for at := 0; ; at += length - 2 {
+		end := min(at+length, len(pts))
 		path := make(vg.Path, 0, end-at)
 		path.Move(pts[at])
 		for _, pt := range pts[at+1 : end] {

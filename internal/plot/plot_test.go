@@ -326,7 +326,7 @@ func TestCellsOfPAE(t *testing.T) {
 			if n == 512 && (i == 0 || j == 0 || i == n-1 || j == n-1) {
 				continue // under the frame
 			}
-			want := greens.at(at(i, j) / 31.75)
+			want := greens.colour(at(i, j) / 31.75)
 			if got := cellColour(img, area, n, j, i); !near(got, want) {
 				t.Errorf("%d residues: PNG cell aligned %d, scored %d is %v, want %v", n, i, j, got, want)
 			}
@@ -392,7 +392,7 @@ func TestCoverageCountsAndSorts(t *testing.T) {
 		for col := range 4 {
 			want := white
 			if r.Aligned[col] == 'A' {
-				want = depths.at(math.Round(r.Identity*14) / 14)
+				want = depths.colour(math.Round(r.Identity*14) / 14)
 			}
 			if got := color.RGBAModel.Convert(img.At(col, row)).(color.RGBA); got != want {
 				t.Errorf("row %d, column %d is %v, want %v", row, col, got, want)

@@ -30,8 +30,8 @@ var (
 		viridis[0]}
 )
 
-// at returns the colour at t, clamped to 0 … 1.
-func (r ramp) at(t float64) color.RGBA {
+// colour returns the colour at t, clamped to 0 … 1.
+func (r ramp) colour(t float64) color.RGBA {
 	t = min(max(t, 0), 1) * float64(len(r)-1)
 	i := min(int(t), len(r)-2)
 	return mix(r[i], r[i+1], t-float64(i))
@@ -130,7 +130,7 @@ func (h *heat) paint(g *grid, width, height, levels int) *image.Paletted {
 	pal := make(color.Palette, levels+1)
 	pal[0] = noValue
 	for i := range levels {
-		pal[i+1] = h.ramp.at(float64(i) / float64(levels-1))
+		pal[i+1] = h.ramp.colour(float64(i) / float64(levels-1))
 	}
 	cells := make([]uint8, g.cols*g.rows)
 	for row := range g.rows {
@@ -167,7 +167,7 @@ func (s scale) embed() image.Image { return s.exact(8, 256) }
 func (s scale) exact(width, height int) image.Image {
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
-		c := s.at(1 - (float64(y)+0.5)/float64(height))
+		c := s.colour(1 - (float64(y)+0.5)/float64(height))
 		for x := range width {
 			img.SetRGBA(x, y, c)
 		}

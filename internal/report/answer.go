@@ -93,12 +93,12 @@ func Answer(
 // digest reads the input files of a question and computes the facts, with notes on what had to be left out. The title
 // is the name of the job that predicted the structure, if there is one. It fails if that takes longer than limit.
 func digest(ctx context.Context, w pleat.Work, limit time.Duration) (*facts.Facts, []string, *pleat.Failure) {
-	whole := ctx
+	parent := ctx
 	ctx, end := context.WithTimeout(ctx, limit)
 	defer end()
 	interrupted := func() *pleat.Failure {
-		if whole.Err() != nil {
-			return engine.Interrupted(whole)
+		if parent.Err() != nil {
+			return engine.Interrupted(parent)
 		}
 		return pleat.Failed(pleat.FailTimeout, fmt.Sprintf("the facts of the structure took longer than %.0f minutes "+
 			"to compute; ask about a smaller structure", limit.Minutes()))

@@ -79,8 +79,8 @@ func requestOf(w pleat.Work) request {
 // left out.
 func itemOf(s *pleat.Sequence) map[string]any {
 	v := map[string]any{"sequence": s.Text}
-	set := func(name string, value any, given bool) {
-		if given {
+	set := func(name string, value any, present bool) {
+		if present {
 			v[name] = value
 		}
 	}

@@ -39,8 +39,8 @@ type View struct {
 	title  string
 	format string // of the source: mmcif or pdb
 	chains []viewedChain
-	bands  [][]stretch // by plot.Bands: polymers in this band; nil: coloured by chain
-	touch  []stretch   // residues of polymers that are in contact with another chain
+	bands  [][]residueRange // by plot.Bands: polymers in this band; nil: coloured by chain
+	touch  []residueRange   // residues of polymers that are in contact with another chain
 }
 
 // viewedChain is a chain that scripts show.
@@ -49,8 +49,8 @@ type viewedChain struct {
 	ligand   bool
 }
 
-// stretch is a range of residues of a chain, by their numbers.
-type stretch struct {
+// residueRange is a range of residues of a chain, by their numbers.
+type residueRange struct {
 	chain    string
 	from, to int
 }
@@ -96,7 +96,7 @@ func NewView(ctx context.Context, s *structure.Structure, o ViewOptions) (*View,
 }
 
 // bandsOf returns the residues of polymers in each of plot.Bands; nil if no B-factor is a confidence.
-func bandsOf(s *structure.Structure) [][]stretch {
+func bandsOf(s *structure.Structure) [][]residueRange {
 	plddt := structure.PLDDTFromB(s)
 	band := func(v float64) int {
 		return max(0, slices.IndexFunc(plot.Bands, func(b plot.Band) bool { return v > b.Low || b.Low == 0 }))
@@ -113,7 +113,7 @@ func bandsOf(s *structure.Structure) [][]stretch {
 	if !known {
 		return nil
 	}
-	out := make([][]stretch, len(plot.Bands))
+	out := make([][]residueRange, len(plot.Bands))
 	for k := range out {
 		out[k] = stretches(s, func(chain, residue int) bool { return band(plddt[chain][residue]) == k })
 	}
@@ -122,8 +122,8 @@ func bandsOf(s *structure.Structure) [][]stretch {
 
 // stretches joins the residues of polymers that are chosen to ranges of consecutive numbers. Numbers below 1, which
 // predictions do not have, are left out: scripts would read their sign as that of a range.
-func stretches(s *structure.Structure, chosen func(chain, residue int) bool) []stretch {
-	var out []stretch
+func stretches(s *structure.Structure, chosen func(chain, residue int) bool) []residueRange {
+	var out []residueRange
 	for i := range s.Chains {
 		c := &s.Chains[i]
 		if !c.Kind.Polymer() {
@@ -137,7 +137,7 @@ func stretches(s *structure.Structure, chosen func(chain, residue int) bool) []s
 			if last := len(out) - 1; last >= 0 && out[last].chain == c.ID && out[last].to == n-1 {
 				out[last].to = n
 			} else {
-				out = append(out, stretch{c.ID, n, n})
+				out = append(out, residueRange{c.ID, n, n})
 			}
 		}
 	}
@@ -149,7 +149,7 @@ const maxRanges = 40
 
 // lines calls fn for the stretches of each chain that a script can name, as ranges such as 3-7 and 9, at most maxRanges
 // at a time.
-func lines(list []stretch, fn func(chain string, ranges []string)) {
+func lines(list []residueRange, fn func(chain string, ranges []string)) {
 	for len(list) > 0 {
 		chain, n := list[0].chain, 1
 		for n < min(len(list), maxRanges) && list[n].chain == chain {

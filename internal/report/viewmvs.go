@@ -43,7 +43,7 @@ type mvsSelector struct {
 
 // MolViewSpec returns the view as a state (.mvsj) for Mol* and other viewers that read MolViewSpec.
 func (v *View) MolViewSpec() ([]byte, error) {
-	var shown []mvsNode
+	var nodes []mvsNode
 	cartoon := mvsNode{Kind: "representation", Params: map[string]any{"type": "cartoon"}}
 	for k, list := range v.bands {
 		if len(list) > 0 {
@@ -60,7 +60,7 @@ func (v *View) MolViewSpec() ([]byte, error) {
 			}
 		}
 	}
-	shown = append(shown, component("polymer", cartoon))
+	nodes = append(nodes, component("polymer", cartoon))
 	stick := mvsNode{Kind: "representation", Params: map[string]any{"type": "ball_and_stick"}}
 	for _, c := range v.chains {
 		text := "Chain " + plain(c.id)
@@ -71,10 +71,10 @@ func (v *View) MolViewSpec() ([]byte, error) {
 		if c.ligand {
 			nodes = append(nodes, stick)
 		}
-		shown = append(shown, component(mvsSelector{Chain: c.id}, nodes...))
+		nodes = append(nodes, component(mvsSelector{Chain: c.id}, nodes...))
 	}
 	if len(v.touch) > 0 {
-		shown = append(shown, component(selectors(v.touch), stick))
+		nodes = append(nodes, component(selectors(v.touch), stick))
 	}
 	state := mvsState{
 		Kind: "single",
@@ -87,7 +87,7 @@ func (v *View) MolViewSpec() ([]byte, error) {
 				Children: []mvsNode{{
 					Kind:     "structure",
 					Params:   map[string]any{"type": "model"},
-					Children: shown,
+					Children: nodes,
 				}},
 			}},
 		}}},
@@ -117,7 +117,7 @@ func mvsColour(colour string, parts []mvsSelector) mvsNode {
 }
 
 // selectors returns the selectors of ranges.
-func selectors(list []stretch) []mvsSelector {
+func selectors(list []residueRange) []mvsSelector {
 	var out []mvsSelector
 	for i := range list {
 		out = append(out, mvsSelector{list[i].chain, &list[i].from, &list[i].to})

@@ -194,8 +194,8 @@ func (r *Ring) Reseal(user, column, sealed string) (string, bool, error) {
 }
 
 func (m master) aead() cipher.AEAD {
-	const made = "aead"
-	if a, ok := m.derived.Load(made); ok {
+	const key = "aead"
+	if a, ok := m.derived.Load(key); ok {
 		return a.(cipher.AEAD)
 	}
 	block, err := aes.NewCipher(m.derive("seal"))
@@ -206,7 +206,7 @@ func (m master) aead() cipher.AEAD {
 	if err != nil {
 		panic(err)
 	}
-	m.derived.Store(made, aead)
+	m.derived.Store(key, aead)
 	return aead
 }
 

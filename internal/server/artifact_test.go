@@ -309,11 +309,11 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
-	made, err := c.CreateKey(ctx, api.CreateKey{Label: "laptop"})
-	if err != nil || len(made.Secret) < 40 || made.Current || !strings.HasPrefix(made.Secret, made.Prefix) {
-		t.Fatalf("%+v %v", made, err)
+	created, err := c.CreateKey(ctx, api.CreateKey{Label: "laptop"})
+	if err != nil || len(created.Secret) < 40 || created.Current || !strings.HasPrefix(created.Secret, created.Prefix) {
+		t.Fatalf("%+v %v", created, err)
 	}
-	if _, err := h.client(made.Secret).Usage(ctx); err != nil {
+	if _, err := h.client(created.Secret).Usage(ctx); err != nil {
 		t.Fatal(err)
 	}
 	list, err := c.Keys(ctx)
@@ -321,7 +321,7 @@ func TestKeys(t *testing.T) {
 		!list.Data[1].Current {
 		t.Errorf("%+v %v", list, err)
 	}
-	if r := h.as(h.key, "GET", "/v1/keys", nil); strings.Contains(r.body, made.Secret) {
+	if r := h.as(h.key, "GET", "/v1/keys", nil); strings.Contains(r.body, created.Secret) {
 		t.Error("a list shows a key")
 	}
 	j := h.completed(trp)
@@ -334,14 +334,14 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%+v %v", list.Data[0], err)
 	}
 	_, ben := h.newUser("ben")
-	if _, err := h.client(ben).RevokeKey(ctx, made.ID); err == nil || err.(*api.Error).Status != 404 {
+	if _, err := h.client(ben).RevokeKey(ctx, created.ID); err == nil || err.(*api.Error).Status != 404 {
 		t.Errorf("somebody else's key: %v", err)
 	}
-	if _, err := c.RevokeKey(ctx, made.ID); err != nil {
+	if _, err := c.RevokeKey(ctx, created.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.client(made.Secret).Usage(ctx); err == nil || err.(*api.Error).Status != http.StatusUnauthorized ||
-		err.Error() != "Unauthorized" {
+	_, err = h.client(created.Secret).Usage(ctx)
+	if err == nil || err.(*api.Error).Status != http.StatusUnauthorized || err.Error() != "Unauthorized" {
 		t.Errorf("revoked: %v", err)
 	}
 }

@@ -154,13 +154,13 @@ func TestBatchOfManyModifications(t *testing.T) {
 func TestRerunIsIdempotent(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	created := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
 	rerun := func(body string) reply {
-		return h.as(h.key, "POST", "/v1/batches/"+made.BatchID+"/rerun", body, "Idempotency-Key", "again")
+		return h.as(h.key, "POST", "/v1/batches/"+created.BatchID+"/rerun", body, "Idempotency-Key", "again")
 	}
 	const body = `{"params":{"modelName":"mini","seed":"2"}}`
 	first, second := read[api.CreatedBatch](t, rerun(body)), read[api.CreatedBatch](t, rerun(body))
-	if !cmp.Equal(first, second) || first.BatchID == made.BatchID {
+	if !cmp.Equal(first, second) || first.BatchID == created.BatchID {
 		t.Errorf("%+v, then %+v", first, second)
 	}
 	if r := rerun(`{"params":{"modelName":"mini","seed":"3"}}`); r.status != 409 {
@@ -175,9 +175,9 @@ func TestNamesOfRerun(t *testing.T) {
 	h := newFixture(t)
 	const jobs = `"jobs":[{"customId":"a","sequences":[{"proteinChain":{"sequence":"GSGSG"}}]},` +
 		`{"customId":"b","name":"first c","sequences":[{"proteinChain":{"sequence":"GAGAG"}}]}]}`
-	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches",
+	created := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches",
 		`{"name":"first","kind":"list","isPublic":true,"params":{"modelName":"mini"},`+jobs))
-	path := "/v1/batches/" + made.BatchID + "/rerun"
+	path := "/v1/batches/" + created.BatchID + "/rerun"
 	for body, want := range map[string]string{
 		`{"name":"second","params":{"seed":"2"}}`:                "private: second a, first c",
 		`{"name":"third","isPublic":true,"params":{"seed":"2"}}`: "public: third a, first c",
@@ -226,11 +226,11 @@ func TestRowIsRunAgainByTheModelOfTheBatch(t *testing.T) {
 func TestHeadOfBatchFiles(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	created := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
 	h.advanceBatches()
 	h.finish(h.claim())
 	for _, name := range []string{"table.csv", "table.jsonl", "table.parquet", "archive.zip"} {
-		path := "/v1/batches/" + made.BatchID + "/" + name
+		path := "/v1/batches/" + created.BatchID + "/" + name
 		whole := h.as(h.key, "GET", path, nil)
 		head := h.as(h.key, "HEAD", path, nil, "X-Request-ID", name)
 		if head.status != 200 || head.header.Get("Content-Type") != whole.header.Get("Content-Type") ||
@@ -241,7 +241,7 @@ func TestHeadOfBatchFiles(t *testing.T) {
 			t.Errorf("%s: a body was made: %s", name, line)
 		}
 	}
-	if r := h.as(h.key, "HEAD", "/v1/batches/"+made.BatchID+"/table.csv?sort=x", nil); r.status != 400 {
+	if r := h.as(h.key, "HEAD", "/v1/batches/"+created.BatchID+"/table.csv?sort=x", nil); r.status != 400 {
 		t.Errorf("a wrong query: %d", r.status)
 	}
 }
@@ -255,13 +255,13 @@ func TestBatchFiles(t *testing.T) {
 		jobs = append(jobs, fmt.Sprintf(`{"customId":"../%d","sequences":[{"proteinChain":{"sequence":"GSGSG%s"}}]}`, i,
 			strings.Repeat("A", i)))
 	}
-	made := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches",
+	created := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches",
 		`{"name":"files","kind":"list","params":{"modelName":"mini","seed":"1"},"jobs":[`+strings.Join(jobs, ",")+`]}`))
 	h.advanceBatches()
 	for range 2 {
 		h.finish(h.claim())
 	}
-	path := "/v1/batches/" + made.BatchID
+	path := "/v1/batches/" + created.BatchID
 	r := h.as(h.key, "GET", path+"/table.csv?filter=status=COMPLETED", nil)
 	records, err := csv.NewReader(strings.NewReader(r.body)).ReadAll()
 	if err != nil || len(records) != 3 || records[1][1] != "../0" {

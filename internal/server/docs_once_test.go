@@ -42,14 +42,14 @@ func newBare(t *testing.T, d Deps) *Server {
 // The document is made for the first request, once, and so is what shows it.
 func TestDocumentIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	made := 0
+	created := 0
 	routes := append(AllRoutes(), route.Route{
 		ID:      "getCount",
 		Section: route.Sections[0],
 		Pattern: "GET /count",
 		Summary: "Count",
 		Handler: route.Answers(openapi.Content{"text/plain": func(huma.Registry) *huma.Schema {
-			made++
+			created++
 			return &huma.Schema{Type: huma.TypeString}
 		}}, nil),
 	})
@@ -60,8 +60,8 @@ func TestDocumentIsMadeOnce(t *testing.T) {
 		return nil
 	})
 	s.handler = s.newHandler(s.service.Routes(), nil)
-	if made != 0 {
-		t.Fatalf("the document is made %d times before someone asks for it", made)
+	if created != 0 {
+		t.Fatalf("the document is made %d times before someone asks for it", created)
 	}
 	for range 2 {
 		for _, path := range []string{"/openapi.json", "/docs"} {
@@ -73,8 +73,8 @@ func TestDocumentIsMadeOnce(t *testing.T) {
 			t.Error("the reference does not have the route")
 		}
 	}
-	if made != 1 {
-		t.Errorf("the document is made %d times, want 1", made)
+	if created != 1 {
+		t.Errorf("the document is made %d times, want 1", created)
 	}
 }
 

@@ -80,8 +80,8 @@ func TestImportedJobsCanBePosted(t *testing.T) {
 			t.Errorf("%s: no note on the model: %q", f.format, raw.Notes)
 		}
 		for _, body := range raw.Jobs {
-			made := h.create(string(body)) // as it is
-			out, err := c.Export(ctx, made.JobID, f.format)
+			created := h.create(string(body)) // as it is
+			out, err := c.Export(ctx, created.JobID, f.format)
 			if err != nil {
 				t.Fatalf("%s: %v", f.format, err)
 			}

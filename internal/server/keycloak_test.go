@@ -177,9 +177,9 @@ func (k *keycloakFixture) keyIn(b *identitytest.Browser) string {
 		k.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var made api.NewKey
-	if err := json.NewDecoder(resp.Body).Decode(&made); err != nil || made.Secret == "" {
-		k.t.Fatalf("%s: %+v, %v", resp.Status, made, err)
+	var created api.NewKey
+	if err := json.NewDecoder(resp.Body).Decode(&created); err != nil || created.Secret == "" {
+		k.t.Fatalf("%s: %+v, %v", resp.Status, created, err)
 	}
-	return made.Secret
+	return created.Secret
 }

@@ -93,10 +93,10 @@ func TestScopes(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	job := h.completed(trp)
-	made := h.as(h.key, "POST", "/v1/workflows",
+	created := h.as(h.key, "POST", "/v1/workflows",
 		`{"workflow_name":"qna_v1","name":"q","workflow_input":{"source_job_id":"`+job.JobID+
 			`","question":"Why?"},"create_mode":"draft"}`)
-	workflow := read[api.Workflow](t, made)
+	workflow := read[api.Workflow](t, created)
 	batch := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
 	list := h.scopedOperations(job.JobID, workflow.ID, batch.BatchID)
 	if len(list) < 45 {

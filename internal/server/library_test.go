@@ -43,11 +43,11 @@ func TestLibrary(t *testing.T) {
 	h := newWorkflowFixture(t)
 	ctx, c := context.Background(), h.client(h.key)
 	_, ben := h.newUser("ben")
-	made := h.as(h.key, "POST", "/v1/library/create",
+	created := h.as(h.key, "POST", "/v1/library/create",
 		`{"name":"structures","type":"folder","metadata":{"project":"x","files":"mine"}}`)
 	var folder api.CreatedItem
-	if made.status != 201 || json.Unmarshal([]byte(made.body), &folder) != nil {
-		t.Fatalf("%d %s", made.status, made.body)
+	if created.status != 201 || json.Unmarshal([]byte(created.body), &folder) != nil {
+		t.Fatalf("%d %s", created.status, created.body)
 	}
 	item, err := c.CreateItem(ctx, api.CreateItem{
 		Name:     "small",

@@ -65,9 +65,9 @@ func TestRequestsInTheLog(t *testing.T) {
 		t.Errorf("the task of the second run has the request %q", again.Task.Request)
 	}
 	item := h.item(h.key, "small", "a.pdb", smallPDB)
-	made := ask("ask", "POST", "/v1/workflows", `{"workflow_name":"qna_v1","name":"q","workflow_input":{`+
+	workflow := ask("ask", "POST", "/v1/workflows", `{"workflow_name":"qna_v1","name":"q","workflow_input":{`+
 		`"question":"How many residues?","targetSource":"library","libraryItemId":"`+item+`"}}`)
-	want(made, " workflow=")
+	want(workflow, " workflow=")
 	got, err := h.store.Runs.Claim(t.Context(), "w1", tasks.ClaimFilter{Queues: []string{"qna/analyst"}, N: 1})
 	if err != nil || len(got) != 1 || got[0].Task.Request != "ask" {
 		t.Errorf("%+v, %v", got, err)

@@ -557,8 +557,8 @@ func TestInvitationsWithAnIssuer(t *testing.T) {
 	t.Parallel()
 	f := newSignInFixture(t)
 	project := f.newProject("Lab")
-	made := f.as(f.key, "POST", "/v1/projects/"+project+"/invitations", `{"role":"viewer"}`)
-	token := `{"token":"` + read[api.NewInvitation](t, made).Token + `"`
+	created := f.as(f.key, "POST", "/v1/projects/"+project+"/invitations", `{"role":"viewer"}`)
+	token := `{"token":"` + read[api.NewInvitation](t, created).Token + `"`
 	if r := f.ask("POST", "/v1/invitations/accept", token+`,"name":"grace"}`); r.status != 401 {
 		t.Errorf("a user was made: %d %s", r.status, r.body)
 	}

@@ -124,14 +124,14 @@ func (l *lab) fill() {
 	simulation := read[api.Workflow](l.test, post("/v1/workflows",
 		in(`{"workflow_name":"md","name":"s","workflow_input":{"sequence":"GSGSGS"}}`))).ID
 	ctx := context.Background()
-	made, err := l.client(manager).CreateItem(ctx, api.CreateItem{Name: "x", Type: "file", ProjectID: l.project})
+	created, err := l.client(manager).CreateItem(ctx, api.CreateItem{Name: "x", Type: "file", ProjectID: l.project})
 	if err == nil {
-		_, err = l.client(manager).UploadFile(ctx, made.ID, "a.pdb", strings.NewReader(chainPDB(30)))
+		_, err = l.client(manager).UploadFile(ctx, created.ID, "a.pdb", strings.NewReader(chainPDB(30)))
 	}
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	item := made.ID
+	item := created.ID
 	deliveries := read[api.List[api.Delivery]](l.test,
 		l.as(manager, "GET", "/v1/webhooks/deliveries?projectId="+l.project, nil)).Data
 	named := read[api.WebhookEndpoint](l.test,
@@ -145,8 +145,8 @@ func (l *lab) fill() {
 	l.names = map[string]string{"{name}": "a.pdb", "{entry}": "1UBQ", "{class}": "default",
 		"{worker}": "w1", "{model}": "mini"}
 	for _, of := range []string{"/v1/jobs", "/v1/batches", "/v1/workflows"} {
-		made := read[api.NewLink](l.test, post(of+"/"+l.ids[of]+"/links", ""))
-		l.tokens[of], l.links[of] = made.Token, made.ID
+		created := read[api.NewLink](l.test, post(of+"/"+l.ids[of]+"/links", ""))
+		l.tokens[of], l.links[of] = created.Token, created.ID
 	}
 	project := "/v1/projects/" + l.project
 	invited := read[api.NewInvitation](l.test, post(project+"/invitations", `{"role":"viewer"}`))
@@ -369,7 +369,7 @@ func TestAuthorisationMatrix(t *testing.T) {
 					calls++
 					used = r.status < 300 && rt.Method != "GET" &&
 						(strings.Contains(rt.Path, "{id}") || consumes[rt.ID])
-					l.judge(rt, actor, r)
+					l.check(rt, actor, r)
 				}
 			}
 			if calls < 100*len(actors) {
@@ -429,8 +429,8 @@ func (l *lab) open(path string, headers []string) reply {
 	return reply{status: res.StatusCode}
 }
 
-// judge compares an answer with the matrix. A call that is not refused may fail for another reason, such as a state.
-func (l *lab) judge(rt matrixRoute, actor string, r reply) {
+// check compares an answer with the matrix. A call that is not refused may fail for another reason, such as a state.
+func (l *lab) check(rt matrixRoute, actor string, r reply) {
 	l.t.Helper()
 	want := expected(rt, actor)
 	refused := slices.Contains([]int{401, 403, 404}, r.status)

@@ -183,10 +183,10 @@ func TestDocument(t *testing.T) {
 	}
 	visit("GET /v1/operator/usage", "SpentTable", h.as(operator, "GET", "/v1/operator/usage", nil), 200)
 	h.visitOperator(visit, operator)
-	made := as("POST", "/v1/keys", nil)
-	visit("POST /v1/keys", "NewKey", made, 200)
+	created := as("POST", "/v1/keys", nil)
+	visit("POST /v1/keys", "NewKey", created, 200)
 	visit("GET /v1/keys", "ListKey", as("GET", "/v1/keys", nil), 200)
-	id := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(made.body)[1]
+	id := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(created.body)[1]
 	visit("DELETE /v1/keys/{id}", "RevokedKey", as("DELETE", "/v1/keys/"+id, nil), 200)
 	visit("GET /v1/audit", "ListAuditEntry", as("GET", "/v1/audit", nil), 200)
 	visit("POST /v1/session", "Session", h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`), 200)
@@ -210,10 +210,10 @@ func TestDocument(t *testing.T) {
 	visitBatches(t, h, visit)
 	visitPeople(t, h, visit)
 	visitNotifications(t, h, visit)
-	made = as("POST", "/v1/alignments", `{"sequences":["ACDEF",{"proteinChain":{"sequence":"GHIKL"}}]}`)
-	visit("POST /v1/alignments", "Alignment", made, 200)
+	created = as("POST", "/v1/alignments", `{"sequences":["ACDEF",{"proteinChain":{"sequence":"GHIKL"}}]}`)
+	visit("POST /v1/alignments", "Alignment", created, 200)
 	visit("POST /v1/alignments", "Error", as("POST", "/v1/alignments", `{"sequences":[{}]}`), 400)
-	aligned := "/v1/alignments/" + read[api.Alignment](t, made).ID
+	aligned := "/v1/alignments/" + read[api.Alignment](t, created).ID
 	visit("GET /v1/alignments/{id}", "Alignment", as("GET", aligned, nil), 200)
 	visit("GET /healthz", "Status", h.ask("GET", "/healthz", nil), 200)
 	visit("GET /readyz", "Status", h.ask("GET", "/readyz", nil), 200)
@@ -427,10 +427,10 @@ func TestNewRefusesBadAddress(t *testing.T) {
 func visitBatches(t *testing.T, h *fixture, visit func(route, schema string, r reply, want int)) {
 	t.Helper()
 	as := func(method, path string, body any) reply { return h.as(h.key, method, path, body) }
-	made := as("POST", "/v1/batches", trpBatch)
-	visit("POST /v1/batches", "CreatedBatch", made, 200)
+	created := as("POST", "/v1/batches", trpBatch)
+	visit("POST /v1/batches", "CreatedBatch", created, 200)
 	visit("POST /v1/batches/validate", "BatchValidation", as("POST", "/v1/batches/validate", trpBatch), 200)
-	batch := "/v1/batches/" + read[api.CreatedBatch](t, made).BatchID
+	batch := "/v1/batches/" + read[api.CreatedBatch](t, created).BatchID
 	visit("POST /v1/batches/{id}/cancel", "Batch", as("POST", batch+"/cancel", nil), 200)
 	h.advanceBatches()
 	visit("GET /v1/batches", "ListBatch", as("GET", "/v1/batches", nil), 200)

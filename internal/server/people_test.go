@@ -37,11 +37,11 @@ func visitPeople(t *testing.T, h *fixture, visit func(route, schema string, r re
 	if err := h.store.People.SetOperator(context.Background(), people.Actor{Database: true}, "ann", true); err != nil {
 		t.Fatal(err)
 	}
-	made := as("POST", "/v1/projects", `{"name":"Documented"}`)
-	visit("POST /v1/projects", "ProjectRole", made, 200)
+	created := as("POST", "/v1/projects", `{"name":"Documented"}`)
+	visit("POST /v1/projects", "ProjectRole", created, 200)
 	visit("POST /v1/projects", "Error", as("POST", "/v1/projects", `{"name":"Documented"}`), 409)
 	visit("GET /v1/projects", "ListProjectRole", as("GET", "/v1/projects?all=true", nil), 200)
-	id := read[api.ProjectRole](t, made).ID
+	id := read[api.ProjectRole](t, created).ID
 	project := "/v1/projects/" + id
 	visit("GET /v1/projects/{id}", "ProjectRole", as("GET", project, nil), 200)
 	visit("PATCH /v1/projects/{id}", "ProjectRole", as("PATCH", project, `{"quota":5,"keepResultsDays":0}`), 200)
@@ -169,9 +169,9 @@ func TestBoundKeys(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %s", path, r.status, want, r.body)
 		}
 	}
-	made := read[api.NewKey](t, h.as(bound, "POST", "/v1/keys", `{}`))
-	if made.ProjectID == nil || *made.ProjectID != project {
-		t.Errorf("a key of a bound key: %+v", made.Key)
+	created := read[api.NewKey](t, h.as(bound, "POST", "/v1/keys", `{}`))
+	if created.ProjectID == nil || *created.ProjectID != project {
+		t.Errorf("a key of a bound key: %+v", created.Key)
 	}
 	h.newUser("vera")
 	h.as(h.key, "PUT", "/v1/projects/"+project+"/members/vera", `{"role":"viewer"}`)
@@ -265,15 +265,15 @@ func TestDeletedWhileInUse(t *testing.T) {
 				for round := range 10 {
 					project := h.newProject(fmt.Sprint(what, round))
 					body := strings.Replace(c.body, "{", `{"projectId":"`+project+`",`, 1)
-					var made, deleted reply
+					var created, deleted reply
 					var both sync.WaitGroup
-					both.Go(func() { made = h.as(h.key, "POST", c.path, body) })
+					both.Go(func() { created = h.as(h.key, "POST", c.path, body) })
 					both.Go(func() { deleted = h.as(h.key, "DELETE", "/v1/projects/"+project, nil) })
 					both.Wait()
-					kept := made.status < 300 && deleted.status == 409
-					gone := made.status == 404 && deleted.status == 200
+					kept := created.status < 300 && deleted.status == 409
+					gone := created.status == 404 && deleted.status == 200
 					if kept == gone {
-						t.Errorf("%s: %d %s; the project: %d %s", what, made.status, made.body, deleted.status,
+						t.Errorf("%s: %d %s; the project: %d %s", what, created.status, created.body, deleted.status,
 							deleted.body)
 					}
 				}
@@ -551,12 +551,12 @@ func TestServiceKeysAreBounded(t *testing.T) {
 			t.Errorf("%s: %d %s", more, r.status, r.body)
 		}
 	}
-	made := read[api.NewServiceUser](
+	created := read[api.NewServiceUser](
 		t,
 		h.as(manages, "POST", project+"/service-users", `{"name":"robot","role":"member"}`),
 	)
-	if fmt.Sprint(made.Key.Scopes) != "[manage]" || made.Key.ExpiresAt == nil {
-		t.Errorf("%+v", made.Key.Key)
+	if fmt.Sprint(created.Key.Scopes) != "[manage]" || created.Key.ExpiresAt == nil {
+		t.Errorf("%+v", created.Key.Key)
 	}
 	log := read[api.List[api.AuditEntry]](t, h.as(h.key, "GET", project+"/audit", nil)).Data
 	if len(log) == 0 || log[0].Action != "key.created" || log[0].UserName != "ann" ||
@@ -571,7 +571,7 @@ func TestServiceKeysAreBounded(t *testing.T) {
 	if r.status != 400 {
 		t.Errorf("a service user is made a manager: %d %s", r.status, r.body)
 	}
-	keys := project + "/service-users/" + made.UserID + "/keys"
+	keys := project + "/service-users/" + created.UserID + "/keys"
 	status := 0
 	for range 60 { // made and revoked, so that few are valid
 		r := h.as(h.key, "POST", keys, nil)

@@ -119,8 +119,8 @@ func TestPublicJobNamesNothingPrivate(t *testing.T) {
 	item := h.item(h.key, "alignments", "", "")
 	body := strings.Replace(trp, `{"proteinChain"`, `{"sourceSequenceId":"`+first.SequencesIDs[0]+`","proteinChain"`, 1)
 	r := h.as(h.key, "POST", "/v1/jobs?from="+item, body)
-	var made struct{ JobID string }
-	if r.status != 200 || json.Unmarshal([]byte(r.body), &made) != nil {
+	var created struct{ JobID string }
+	if r.status != 200 || json.Unmarshal([]byte(r.body), &created) != nil {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
 	c := h.claim()
@@ -135,10 +135,10 @@ func TestPublicJobNamesNothingPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.client(h.key).SetPublic(ctx, made.JobID, true); err != nil {
+	if _, err := h.client(h.key).SetPublic(ctx, created.JobID, true); err != nil {
 		t.Fatal(err)
 	}
-	p := "/v1/jobs/" + made.JobID
+	p := "/v1/jobs/" + created.JobID
 	got := h.publicAnswers(p, p+"/results", p+"/events", p+"/export?format=boltz")
 	refuseWords(t, got, first.JobID, first.JobRunID, first.SequencesIDs[0], item)
 	b := got["anonymous "+p]

@@ -150,8 +150,8 @@ func TestItemsAndDraftsAreBounded(t *testing.T) {
 				t.Fatalf("%s %d: %d %s", table, i, r.status, r.body)
 			}
 		}
-		if made := storetest.Count(t, h.store, table); made != n-refused {
-			t.Errorf("%d of %s, %d refused", made, table, refused)
+		if created := storetest.Count(t, h.store, table); created != n-refused {
+			t.Errorf("%d of %s, %d refused", created, table, refused)
 		}
 		return n - refused
 	}

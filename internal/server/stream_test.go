@@ -50,7 +50,7 @@ func (e *events) next(t *testing.T) api.Event {
 	return api.Event{}
 }
 
-func (h *fixture) beat(c runs.ClaimedTask, p ...pleat.Progress) {
+func (h *fixture) heartbeat(c runs.ClaimedTask, p ...pleat.Progress) {
 	h.t.Helper()
 	if _, err := h.store.Runs.Heartbeat(context.Background(), "w1", []pleat.Heartbeat{{
 		Task:     c.Task.ID,
@@ -79,12 +79,12 @@ func TestFollow(t *testing.T) {
 		t.Errorf("at %v\n%s", first.At, d)
 	}
 	for done := range 5 {
-		h.beat(task, pleat.Progress{Kind: pleat.ProgressStage, Stage: "fold", Done: done, Total: 10})
+		h.heartbeat(task, pleat.Progress{Kind: pleat.ProgressStage, Stage: "fold", Done: done, Total: 10})
 		if e := mine.next(t); e.Kind != "stage" || e.Stage != "fold" || e.Done != done || e.Total != 10 {
 			t.Errorf("%+v", e)
 		}
 	}
-	h.beat(task, pleat.Progress{Kind: pleat.ProgressLog, Line: "a word"})
+	h.heartbeat(task, pleat.Progress{Kind: pleat.ProgressLog, Line: "a word"})
 	if e := mine.next(t); e.Kind != "log" || e.Line != "a word" {
 		t.Errorf("%+v", e)
 	}
@@ -177,7 +177,7 @@ func TestFollowReconnects(t *testing.T) {
 	s := follow(t.Context(), h.client(h.key), j.JobID, 0)
 	s.next(t)
 	h.http.CloseClientConnections()
-	h.beat(task, pleat.Progress{Kind: pleat.ProgressStage, Stage: "fold", Done: 1, Total: 2})
+	h.heartbeat(task, pleat.Progress{Kind: pleat.ProgressStage, Stage: "fold", Done: 1, Total: 2})
 	if e := s.next(t); e.Seq != 2 || e.Stage != "fold" {
 		t.Errorf("%+v", e)
 	}

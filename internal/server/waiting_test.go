@@ -77,11 +77,11 @@ func TestWaiting(t *testing.T) {
 	h.register(testModel, analystModel)
 	ask := h.as(h.key, "POST", "/v1/workflows", `{"workflow_name":"qna_v1","name":"x","workflow_input":{`+
 		`"targetSource":"fold_job","source_job_id":"`+second.JobID+`","question":"How long is it?"}}`)
-	var made api.Workflow
-	if err := json.Unmarshal([]byte(ask.body), &made); err != nil || ask.status != 200 {
+	var created api.Workflow
+	if err := json.Unmarshal([]byte(ask.body), &created); err != nil || ask.status != 200 {
 		t.Fatal(ask.status, ask.body)
 	}
-	seen, err := c.Workflow(ctx, made.ID)
+	seen, err := c.Workflow(ctx, created.ID)
 	if err != nil || seen.Waiting == nil || !strings.Contains(seen.Waiting.Reason, "a worker that runs analyst") {
 		t.Errorf("%+v %v", seen.Waiting, err)
 	}

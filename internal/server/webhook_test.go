@@ -94,12 +94,12 @@ func visitEndpoints(
 	visit func(route, schema string, r reply, want int),
 ) {
 	const base = "/v1/webhooks/endpoints"
-	made := as("POST", base, addHook("ci", "fold_job.on_failed"))
-	visit("POST "+base, "WebhookEndpoint", made, 200)
+	created := as("POST", base, addHook("ci", "fold_job.on_failed"))
+	visit("POST "+base, "WebhookEndpoint", created, 200)
 	visit("POST "+base, "Error", as("POST", base, addHook("ci")), 409)
 	visit("POST "+base, "Error", as("POST", base, addHook("x", "fold_job.on_end")), 400)
 	visit("GET "+base, "WebhookEndpoints", as("GET", base, nil), 200)
-	one := base + "/" + regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(made.body)[1]
+	one := base + "/" + regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(created.body)[1]
 	visit("GET "+base+"/{id}", "WebhookEndpoint", as("GET", one, nil), 200)
 	visit("PATCH "+base+"/{id}", "WebhookEndpoint", as("PATCH", one, `{"events":[]}`), 200)
 	visit("PATCH "+base+"/{id}", "Error", as("PATCH", one, `{}`), 400)
@@ -326,8 +326,8 @@ func TestEndpointInput(t *testing.T) {
 	t.Parallel()
 	h := newFixtureWith(t, forHooks)
 	const base = "/v1/webhooks/endpoints"
-	made := read[api.WebhookEndpoint](t, h.as(h.key, "POST", base, addHook("ci")))
-	one := base + "/" + made.ID
+	created := read[api.WebhookEndpoint](t, h.as(h.key, "POST", base, addHook("ci")))
+	one := base + "/" + created.ID
 	full := strings.Replace(addHook("x"), "}", `,%s}`, 1)
 	for _, c := range []struct{ method, path, body, field, says string }{
 		{"POST", base, `{"target_url":"http://127.0.0.1/"}`, "name", "is required"},
@@ -357,8 +357,8 @@ func TestEndpointInput(t *testing.T) {
 		}
 	}
 	list := read[api.WebhookEndpoints](t, h.as(h.key, "GET", base, nil))
-	made.SigningSecret = ""
-	if d := cmp.Diff([]api.WebhookEndpoint{made}, list.Data); d != "" {
+	created.SigningSecret = ""
+	if d := cmp.Diff([]api.WebhookEndpoint{created}, list.Data); d != "" {
 		t.Error(d)
 	}
 }
@@ -371,7 +371,7 @@ func TestEndpointsForMembers(t *testing.T) {
 	project := h.newProject("Lab")
 	in := "?projectId=" + project
 	h.as(h.key, "PUT", "/v1/webhooks/custom-http-config"+in, putHook)
-	made := read[api.WebhookEndpoint](t, h.as(h.key, "POST", "/v1/webhooks/endpoints"+in, addHook("secret path")))
+	created := read[api.WebhookEndpoint](t, h.as(h.key, "POST", "/v1/webhooks/endpoints"+in, addHook("secret path")))
 	_, key := h.newUser("vera")
 	h.as(h.key, "PUT", "/v1/projects/"+project+"/members/vera", `{"role":"viewer"}`)
 	r := h.as(key, "GET", "/v1/webhooks/endpoints"+in, nil)
@@ -382,20 +382,20 @@ func TestEndpointsForMembers(t *testing.T) {
 		!list.Default.EnabledByDefault || strings.Contains(r.body, "hook") || strings.Contains(r.body, "6789") {
 		t.Error(r.body)
 	}
-	one := read[api.WebhookEndpoint](t, h.as(key, "GET", "/v1/webhooks/endpoints/"+made.ID, nil))
+	one := read[api.WebhookEndpoint](t, h.as(key, "GET", "/v1/webhooks/endpoints/"+created.ID, nil))
 	if d := cmp.Diff(list.Data[0], one); d != "" {
 		t.Error(d)
 	}
 	reader := h.scopedKey(pleat.ScopeRead)
-	for _, path := range []string{"/v1/webhooks/endpoints" + in, "/v1/webhooks/endpoints/" + made.ID} {
+	for _, path := range []string{"/v1/webhooks/endpoints" + in, "/v1/webhooks/endpoints/" + created.ID} {
 		if r := h.as(reader, "GET", path, nil); r.status != 200 || strings.Contains(r.body, "hook?") ||
 			strings.Contains(r.body, "6789") || !strings.Contains(r.body, origin) {
 			t.Errorf("a manager's key that may only read sees %d %s", r.status, r.body)
 		}
 	}
-	if made.TargetURL != origin+"/hook?of=secret+path" || made.HasToken == nil || !*made.HasToken ||
-		made.TokenMasked == nil || made.SigningSecret == "" {
-		t.Errorf("its manager sees %+v", made)
+	if created.TargetURL != origin+"/hook?of=secret+path" || created.HasToken == nil || !*created.HasToken ||
+		created.TokenMasked == nil || created.SigningSecret == "" {
+		t.Errorf("its manager sees %+v", created)
 	}
 	empty := read[api.WebhookEndpoints](t, h.as(key, "GET", "/v1/webhooks/endpoints", nil))
 	if len(empty.Data) != 0 || empty.Default != nil {

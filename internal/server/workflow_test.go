@@ -768,10 +768,10 @@ func visitDesigns(t *testing.T, h *fixture, visit func(route, schema string, r r
 	t.Helper()
 	const flows = "/v1/workflows"
 	as := func(method, path string, body any) reply { return h.as(h.key, method, path, body) }
-	made := as("POST", flows+"/graph/add", `{"workflow_name":"design_v1"}`)
-	visit("POST "+flows+"/graph/add", "Workflow", made, 200)
+	created := as("POST", flows+"/graph/add", `{"workflow_name":"design_v1"}`)
+	visit("POST "+flows+"/graph/add", "Workflow", created, 200)
 	var w api.Workflow
-	if err := json.Unmarshal([]byte(made.body), &w); err != nil {
+	if err := json.Unmarshal([]byte(created.body), &w); err != nil {
 		t.Fatal(err)
 	}
 	own := flows + "/" + w.ID
@@ -790,12 +790,12 @@ func visitWorkflows(t *testing.T, h *fixture, visit func(route, schema string, r
 	as := func(method, path string, body any) reply { return h.as(h.key, method, path, body) }
 	j := h.completed(trp)
 	const flows = "/v1/workflows"
-	made := as("POST", flows, ask(j.JobID, "Why?", `,"webhooks":null`))
-	visit("POST "+flows, "Workflow", made, 200)
+	created := as("POST", flows, ask(j.JobID, "Why?", `,"webhooks":null`))
+	visit("POST "+flows, "Workflow", created, 200)
 	visit("POST "+flows, "Error", as("POST", flows, "{}"), 400)
 	visit("POST "+flows, "Error", as("POST", flows, ask("01234567-89ab-7def-8123-456789abcdef", "Why?", "")), 404)
 	var w api.Workflow
-	if err := json.Unmarshal([]byte(made.body), &w); err != nil {
+	if err := json.Unmarshal([]byte(created.body), &w); err != nil {
 		t.Fatal(err)
 	}
 	h.answer("So.")
@@ -863,8 +863,8 @@ func FuzzCreateWorkflow(fz *testing.F) {
 		h.srv.Handler().ServeHTTP(w, r)
 		switch w.Code {
 		case 200:
-			var made api.Workflow
-			if err := json.Unmarshal(w.Body.Bytes(), &made); err != nil || made.ID == "" {
+			var created api.Workflow
+			if err := json.Unmarshal(w.Body.Bytes(), &created); err != nil || created.ID == "" {
 				t.Fatalf("%v %s", err, w.Body)
 			}
 		case 400, 404, 409:

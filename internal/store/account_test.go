@@ -116,13 +116,13 @@ func TestNewKeysAreBounded(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		by := newKey(t, s, u, "first")
-		made := 0
+		created := 0
 		more := func() error {
-			made++
+			created++
 			_, err := s.People.CreateKey(
 				ctx,
 				by,
-				people.NewKey{Hash: fmt.Sprint(made), ExpiresAt: s.DB.Now().Add(time.Minute)},
+				people.NewKey{Hash: fmt.Sprint(created), ExpiresAt: s.DB.Now().Add(time.Minute)},
 			)
 			return err
 		}

@@ -21,7 +21,7 @@ func TestGlance(t *testing.T) {
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")
-		made := create(t, s, u, "first")
+		created := create(t, s, u, "first")
 		ended := claim(t, s, "w", 1)[0]
 		if err := finish(s, ended, pleat.StateCompleted); err != nil {
 			t.Fatal(err)
@@ -35,7 +35,8 @@ func TestGlance(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := webhooks.Endpoint{ID: "01800000-0000-7000-8000-00000000000a", Owner: u.Project}
-		if err := storetest.FillDeliveries(ctx, address, e, made.Job, made.Run, 0, ops.ActivityCounted+7); err != nil {
+		const deliveries = ops.ActivityCounted + 7
+		if err := storetest.FillDeliveries(ctx, address, e, created.Job, created.Run, 0, deliveries); err != nil {
 			t.Fatal(err)
 		}
 		before := s.DB.RoundTrips()

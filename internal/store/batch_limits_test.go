@@ -29,9 +29,9 @@ func TestBatchOnSeveralNodes(t *testing.T) {
 			a, b := storetest.OpenAt(t, address, &clock), storetest.OpenAt(t, address, &clock)
 			u := storetest.User(t, a, "ada")
 			for range 8 {
-				var made []pleat.BatchID
+				var created []pleat.BatchID
 				for range 40 {
-					made = append(made, createBatch(t, a, newBatch(u, "small", texts(1)...)).Batch)
+					created = append(created, createBatch(t, a, newBatch(u, "small", texts(1)...)).Batch)
 				}
 				var nodes sync.WaitGroup
 				for _, s := range []*store.Store{a, b, a, b, a, b} {
@@ -44,7 +44,7 @@ func TestBatchOnSeveralNodes(t *testing.T) {
 					})
 				}
 				nodes.Wait()
-				for _, id := range made {
+				for _, id := range created {
 					if b, rows := readBatch(t, a, id); !b.EndedAt.IsZero() || rows[0].Job == "" {
 						t.Fatalf("a batch is %s before its job %q ran", b.State(), rows[0].Job)
 					}
@@ -62,7 +62,7 @@ func TestBatchRetryNeedsNoClock(t *testing.T) {
 		clock.Stop()
 		u := storetest.User(t, s, "ada")
 		const rows = 150
-		made := createBatch(t, s, newBatch(u, "failed", texts(rows)...))
+		created := createBatch(t, s, newBatch(u, "failed", texts(rows)...))
 		advance(t, s)
 		failAll := func() int {
 			list := claim(t, s, "w", rows)
@@ -76,7 +76,7 @@ func TestBatchRetryNeedsNoClock(t *testing.T) {
 		failAll()
 		advance(t, s)
 		clock.Advance(-5 * time.Millisecond)
-		if n, err := s.Batches.RetryBatch(ctx, u, made.Batch); err != nil || n != rows {
+		if n, err := s.Batches.RetryBatch(ctx, u, created.Batch); err != nil || n != rows {
 			t.Fatal(n, err)
 		}
 		again := 0
@@ -87,7 +87,7 @@ func TestBatchRetryNeedsNoClock(t *testing.T) {
 			}
 			again += failAll()
 		}
-		if b, _ := readBatch(t, s, made.Batch); again != rows || b.State() != pleat.StateFailed {
+		if b, _ := readBatch(t, s, created.Batch); again != rows || b.State() != pleat.StateFailed {
 			t.Errorf("%d rows ran again; the batch is %s", again, b.State())
 		}
 	})
@@ -105,15 +105,15 @@ func TestBatchesThatWait(t *testing.T) {
 			s := storetest.OpenWith(t, address, &storetest.Clock{}, opt)
 			u, eve := storetest.User(t, s, "ada"), storetest.User(t, s, "eve")
 			const waiting, broken = 11, 11
-			var made []pleat.BatchID
+			var created []pleat.BatchID
 			for range waiting {
-				made = append(made, createBatch(t, s, newBatch(eve, "cancelled", texts(1)...)).Batch)
+				created = append(created, createBatch(t, s, newBatch(eve, "cancelled", texts(1)...)).Batch)
 			}
 			advance(t, s)
 			if n := len(claim(t, s, "w", waiting)); n != waiting {
 				t.Fatalf("%d tasks", n)
 			}
-			for _, id := range made {
+			for _, id := range created {
 				if err := s.Batches.CancelBatch(ctx, eve, id); err != nil {
 					t.Fatal(err)
 				}
@@ -172,14 +172,14 @@ func TestBatchRowAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
-		made := createBatch(t, s, newBatch(u, "cancelled", texts(2)...))
+		created := createBatch(t, s, newBatch(u, "cancelled", texts(2)...))
 		advance(t, s)
-		if err := s.Batches.CancelBatch(ctx, u, made.Batch); err != nil {
+		if err := s.Batches.CancelBatch(ctx, u, created.Batch); err != nil {
 			t.Fatal(err)
 		}
 		advance(t, s)
 		advance(t, s)
-		_, rows := readBatch(t, s, made.Batch)
+		_, rows := readBatch(t, s, created.Batch)
 		spec := storetest.NewFold(u, "").Run
 		if _, err := s.Runs.Rerun(ctx, u, rows[0].Job, spec); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a row of a cancelled batch was run again: %v", err)
@@ -190,7 +190,7 @@ func TestBatchRowAlone(t *testing.T) {
 		if err := s.Runs.SetPublic(ctx, u, rows[0].Job, true); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a row of a private batch was made public: %v", err)
 		}
-		if err := s.Batches.SetBatchPublic(ctx, u, made.Batch, true); err != nil {
+		if err := s.Batches.SetBatchPublic(ctx, u, created.Batch, true); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Runs.SetPublic(ctx, u, rows[0].Job, true); err != nil {
@@ -199,7 +199,7 @@ func TestBatchRowAlone(t *testing.T) {
 		if err := s.Runs.SetPublic(ctx, u, rows[0].Job, false); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("a row of a public batch was made private: %v", err)
 		}
-		if _, err := s.Batches.RetryBatch(ctx, u, made.Batch); err != nil {
+		if _, err := s.Batches.RetryBatch(ctx, u, created.Batch); err != nil {
 			t.Fatal(err)
 		}
 		advance(t, s)
@@ -221,10 +221,10 @@ func TestBatchInputs(t *testing.T) {
 		func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 			ctx := context.Background()
 			u := storetest.User(t, s, "ada")
-			made := createBatch(t, s, newBatch(u, "read", texts(41)...))
+			created := createBatch(t, s, newBatch(u, "read", texts(41)...))
 			advance(t, s)
 			read := func(each func(n int)) (n int, err error) {
-				err = s.Batches.BatchInputs(ctx, made.Batch, func(string, batches.RowInput) error {
+				err = s.Batches.BatchInputs(ctx, created.Batch, func(string, batches.RowInput) error {
 					n++
 					each(n)
 					return nil
@@ -234,13 +234,13 @@ func TestBatchInputs(t *testing.T) {
 			if n, err := read(func(int) {}); n != 41 || err != nil {
 				t.Errorf("%d rows, %v", n, err)
 			}
-			if err := s.Batches.CancelBatch(ctx, u, made.Batch); err != nil {
+			if err := s.Batches.CancelBatch(ctx, u, created.Batch); err != nil {
 				t.Fatal(err)
 			}
 			advance(t, s)
 			n, err := read(func(n int) {
 				if n == 1 {
-					if err := s.Batches.DeleteBatch(ctx, u, made.Batch); err != nil {
+					if err := s.Batches.DeleteBatch(ctx, u, created.Batch); err != nil {
 						t.Fatal(err)
 					}
 					purge(t, s)
@@ -280,7 +280,7 @@ func TestBatchSharedScores(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		const rows = 2500
-		made := createBatch(t, s, newBatch(u, "equal", append(slices.Repeat([]string{"GSGS"}, rows), "GAGA")...))
+		created := createBatch(t, s, newBatch(u, "equal", append(slices.Repeat([]string{"GSGS"}, rows), "GAGA")...))
 		advance(t, s)
 		for i, c := range claim(t, s, "w", 2) {
 			finishScored(t, s, c, float64(i))
@@ -288,7 +288,7 @@ func TestBatchSharedScores(t *testing.T) {
 		if n := storetest.Count(t, s, "batch_score"); n != 2 {
 			t.Errorf("%d scores are stored", n)
 		}
-		b, all := readBatch(t, s, made.Batch)
+		b, all := readBatch(t, s, created.Batch)
 		if s := all[rows-1].Scores; len(s) != 1 || s[0].Value != 0 {
 			t.Errorf("the last row has %v", s)
 		}
@@ -316,12 +316,12 @@ func TestBatchColumns(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
-		made := createBatch(t, s, newBatch(u, "pairs", texts(8)...))
+		created := createBatch(t, s, newBatch(u, "pairs", texts(8)...))
 		advance(t, s)
 		for i, c := range claim(t, s, "w", 8) {
 			finishPairs(t, s, c, 'b'+rune(i))
 		}
-		got, err := s.Batches.BatchColumns(context.Background(), made.Batch)
+		got, err := s.Batches.BatchColumns(context.Background(), created.Batch)
 		if err != nil || len(got) != 200 || got[0] != "meanPLDDT" || !slices.Contains(got, "ipsae.A-b0") {
 			t.Errorf("%d columns, %v", len(got), err)
 		}
@@ -335,11 +335,11 @@ func TestBatchInputsAreDeleted(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		n := newBatch(u, "screen", "GSGSGS", "GAGAGA", "GTGTGT")
 		n.Subs, n.EachRow = []pleat.Subscription{toEndpoint(defaultEndpoint(t, s, u, false))}, true
-		made := createBatch(t, s, n)
+		created := createBatch(t, s, n)
 		advance(t, s)
 		tasks := claim(t, s, "w", 2)
 		finishScored(t, s, tasks[0], 50)
-		if err := s.Batches.DeleteBatch(context.Background(), u, made.Batch); err != nil {
+		if err := s.Batches.DeleteBatch(context.Background(), u, created.Batch); err != nil {
 			t.Fatal(err)
 		}
 		purge(t, s)
@@ -369,10 +369,10 @@ func TestBatchPurgeWaits(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
-		made := createBatch(t, s, newBatch(u, "deleted", texts(3)...))
+		created := createBatch(t, s, newBatch(u, "deleted", texts(3)...))
 		advance(t, s)
 		running := claim(t, s, "w", 1)
-		if err := s.Batches.DeleteBatch(context.Background(), u, made.Batch); err != nil {
+		if err := s.Batches.DeleteBatch(context.Background(), u, created.Batch); err != nil {
 			t.Fatal(err)
 		}
 		advance(t, s)

@@ -107,11 +107,11 @@ func TestBatch(t *testing.T) {
 		e := defaultEndpoint(t, s, u, false)
 		n := newBatch(u, "screen", "GSGS", "GAGA", "GSGS")
 		n.Subs = []pleat.Subscription{toEndpoint(e)}
-		made := createBatch(t, s, n)
-		if made.Rows != 3 || made.Jobs != 2 || made.Usage.Used != 3 {
-			t.Fatalf("%+v", made)
+		created := createBatch(t, s, n)
+		if created.Rows != 3 || created.Jobs != 2 || created.Usage.Used != 3 {
+			t.Fatalf("%+v", created)
 		}
-		b, rows := readBatch(t, s, made.Batch)
+		b, rows := readBatch(t, s, created.Batch)
 		if b.State() != pleat.StateInitialized || b.Counts[pleat.StateInitialized] != 3 || rows[2].CustomID != "r3" {
 			t.Errorf("%s %v %+v", b.State(), b.Counts, rows)
 		}
@@ -122,7 +122,8 @@ func TestBatch(t *testing.T) {
 		}
 		finishScored(t, s, tasks[0], 71)
 		advance(t, s)
-		if b, _ = readBatch(t, s, made.Batch); b.State() != pleat.StateRunning || b.Counts[pleat.StateCompleted] != 2 {
+		b, _ = readBatch(t, s, created.Batch)
+		if b.State() != pleat.StateRunning || b.Counts[pleat.StateCompleted] != 2 {
 			t.Errorf("%s %v", b.State(), b.Counts)
 		}
 		if err := finish(s, tasks[1], pleat.StateFailed); err != nil {
@@ -130,7 +131,7 @@ func TestBatch(t *testing.T) {
 		}
 		advance(t, s)
 		advance(t, s)
-		b, rows = readBatch(t, s, made.Batch)
+		b, rows = readBatch(t, s, created.Batch)
 		want := map[pleat.State]int{pleat.StateCompleted: 2, pleat.StateFailed: 1}
 		if diff := cmp.Diff(want, b.Counts); diff != "" || b.State() != pleat.StateCompleted || b.EndedAt.IsZero() {
 			t.Error(b.State(), diff)
@@ -140,7 +141,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("%+v", rows)
 		}
 		list := claimDeliveries(t, s, "d", 9)
-		if len(list) != 1 || list[0].Delivery.Source.Batch != made.Batch ||
+		if len(list) != 1 || list[0].Delivery.Source.Batch != created.Batch ||
 			list[0].Delivery.EventName != pleat.OnComplete {
 			t.Errorf("%+v", list)
 		}
@@ -173,8 +174,8 @@ func TestLongRowsAreStoredSoon(t *testing.T) {
 				}
 			}
 		}
-		if made := createBatch(t, s, n); made.Rows != rows || made.Jobs != rows {
-			t.Errorf("%+v", made)
+		if created := createBatch(t, s, n); created.Rows != rows || created.Jobs != rows {
+			t.Errorf("%+v", created)
 		}
 	})
 }
@@ -187,7 +188,7 @@ func TestBatchStates(t *testing.T) {
 		u := storetest.User(t, s, "ada")
 		end := func(name string, ends ...pleat.State) pleat.Batch {
 			t.Helper()
-			made := createBatch(t, s, newBatch(u, name, texts(len(ends))...))
+			created := createBatch(t, s, newBatch(u, name, texts(len(ends))...))
 			advance(t, s)
 			for i, c := range claim(t, s, "w", len(ends)) {
 				if err := finish(s, c, ends[i]); err != nil {
@@ -195,7 +196,7 @@ func TestBatchStates(t *testing.T) {
 				}
 			}
 			advance(t, s)
-			b, _ := readBatch(t, s, made.Batch)
+			b, _ := readBatch(t, s, created.Batch)
 			return b
 		}
 		if b := end("all fail", pleat.StateFailed, pleat.StateFailed); b.State() != pleat.StateFailed {
@@ -235,16 +236,16 @@ func TestBatchCancel(t *testing.T) {
 		ctx := context.Background()
 		u := storetest.User(t, s, "ada")
 		const rows = 250
-		made := createBatch(t, s, newBatch(u, "large", texts(rows)...))
+		created := createBatch(t, s, newBatch(u, "large", texts(rows)...))
 		if _, err := s.Batches.AdvanceBatches(ctx); err != nil {
 			t.Fatal(err)
 		}
 		running := claim(t, s, "w", 1)
-		if err := s.Batches.CancelBatch(ctx, u, made.Batch); err != nil {
+		if err := s.Batches.CancelBatch(ctx, u, created.Batch); err != nil {
 			t.Fatal(err)
 		}
 		advance(t, s)
-		b, _ := readBatch(t, s, made.Batch)
+		b, _ := readBatch(t, s, created.Batch)
 		if b.State() != pleat.StateRunning || b.Counts[pleat.StateStopped] != rows-1 {
 			t.Errorf("%s %v", b.State(), b.Counts)
 		}
@@ -252,13 +253,14 @@ func TestBatchCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		advance(t, s)
-		if b, _ = readBatch(t, s, made.Batch); b.State() != pleat.StateStopped || b.Counts[pleat.StateStopped] != rows {
+		b, _ = readBatch(t, s, created.Batch)
+		if b.State() != pleat.StateStopped || b.Counts[pleat.StateStopped] != rows {
 			t.Errorf("%s %v", b.State(), b.Counts)
 		}
-		if err := s.Batches.CancelBatch(ctx, u, made.Batch); pleat.CodeOf(err) != pleat.CodeConflict {
+		if err := s.Batches.CancelBatch(ctx, u, created.Batch); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("cancelled twice: %v", err)
 		}
-		if n, err := s.Batches.RetryBatch(ctx, u, made.Batch); n != rows || err != nil {
+		if n, err := s.Batches.RetryBatch(ctx, u, created.Batch); n != rows || err != nil {
 			t.Fatal(n, err)
 		}
 		advance(t, s)
@@ -346,7 +348,7 @@ func TestBatchTable(t *testing.T) {
 		for i, same := range map[int]int{7: 1, 8: 1, 30: 1, 31: 12, 32: 12, 33: 0, 57: 12, 58: 53, 59: 3} {
 			all[i] = all[same]
 		}
-		made := createBatch(t, s, newBatch(u, "screen", all...))
+		created := createBatch(t, s, newBatch(u, "screen", all...))
 		advance(t, s)
 		for i, c := range claim(t, s, "w", rows) {
 			switch {
@@ -358,7 +360,7 @@ func TestBatchTable(t *testing.T) {
 				finishScored(t, s, c, float64(i%7*10)) // with equal scores
 			}
 		}
-		b, table := readBatch(t, s, made.Batch)
+		b, table := readBatch(t, s, created.Batch)
 		if got, err := s.Batches.BatchColumns(ctx, b.ID); err != nil || !slices.Equal(got, []string{"meanPLDDT"}) {
 			t.Errorf("%v %v", got, err)
 		}
@@ -439,20 +441,20 @@ func TestBatchDeletion(t *testing.T) {
 		n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http",
 			Custom: &pleat.CustomTarget{URL: "https://secret.example/x", Token: "s1.sealed"}}}
 		n.EachRow = true
-		made := createBatch(t, s, n)
+		created := createBatch(t, s, n)
 		advance(t, s)
 		tasks := claim(t, s, "w", 2)
 		finishScored(t, s, tasks[0], 50)
-		if err := s.Batches.DeleteBatch(ctx, u, made.Batch); err != nil {
+		if err := s.Batches.DeleteBatch(ctx, u, created.Batch); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Batches.Batch(ctx, made.Batch); err != pleat.ErrBatchNotFound {
+		if _, err := s.Batches.Batch(ctx, created.Batch); err != pleat.ErrBatchNotFound {
 			t.Errorf("read a deleted batch: %v", err)
 		}
 		if _, err := s.Runs.View(ctx, tasks[0].Fold.Job); err != pleat.ErrJobNotFound {
 			t.Errorf("read a job of a deleted batch: %v", err)
 		}
-		if err := s.Batches.DeleteBatch(ctx, u, made.Batch); err != pleat.ErrBatchNotFound {
+		if err := s.Batches.DeleteBatch(ctx, u, created.Batch); err != pleat.ErrBatchNotFound {
 			t.Errorf("deleted twice: %v", err)
 		}
 		advance(t, s)

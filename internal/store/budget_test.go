@@ -64,14 +64,14 @@ func TestBudgetRefusesBeforeItIsPassed(t *testing.T) {
 
 		var wg sync.WaitGroup
 		var mu sync.Mutex
-		made := 0
+		created := 0
 		for i := range 8 { // 300 s each
 			wg.Go(func() {
 				_, err := s.Runs.CreateJob(ctx, expecting([]people.Reach{ada, bob}[i%2], 300))
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
-					made++
+					created++
 				} else {
 					refused(t, err, "of the 0.28 GPU-hours of its budget", "0.25 GPU-hours are expected",
 						"this would take 300 GPU-seconds", "an operator of this service can raise the budget")
@@ -79,8 +79,8 @@ func TestBudgetRefusesBeforeItIsPassed(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if made != 3 {
-			t.Fatalf("%d jobs were created", made)
+		if created != 3 {
+			t.Fatalf("%d jobs were created", created)
 		}
 		_, err := s.Runs.CreateJob(ctx, expecting(ada, 100)) // exactly what is left
 		if err != nil {

@@ -196,16 +196,16 @@ func TestFoldDesigns(t *testing.T) {
 		n.Jobs = []runs.DesignJob{
 			{Design: "x_1", Rank: 1, Job: newJob(u, "first")}, {Design: "x_2", Rank: 3, Job: newJob(u, "second")},
 		}
-		made, replayed, err := s.Runs.FoldDesigns(ctx, n)
-		if err != nil || replayed || len(made) != 2 {
-			t.Fatalf("%+v %v %v", made, replayed, err)
+		created, replayed, err := s.Runs.FoldDesigns(ctx, n)
+		if err != nil || replayed || len(created) != 2 {
+			t.Fatalf("%+v %v %v", created, replayed, err)
 		}
 		again, replayed, err := s.Runs.FoldDesigns(ctx, n)
-		if err != nil || !replayed || again[1].Job != made[1].Job {
+		if err != nil || !replayed || again[1].Job != created[1].Job {
 			t.Errorf("%+v %v %v", again, replayed, err)
 		}
 		read, err := s.Runs.ReplayedFolds(ctx, u, "once", "d")
-		if err != nil || len(read) != 2 || read[1].Job != made[1].Job {
+		if err != nil || len(read) != 2 || read[1].Job != created[1].Job {
 			t.Errorf("%+v %v", read, err)
 		}
 		if read, err := s.Runs.ReplayedFolds(ctx, u, "another", "d"); err != nil || read != nil {
@@ -220,7 +220,7 @@ func TestFoldDesigns(t *testing.T) {
 		}
 		rmsd, end := 1.5, storetest.Completed()
 		end.BinderRMSD = &rmsd
-		for range made {
+		for range created {
 			k := storetest.Claim(t, s, "w", storetest.FoldQueue)
 			if k.Design != w.ID {
 				t.Errorf("the claim names the design %q; want %s", k.Design, w.ID)
@@ -230,11 +230,11 @@ func TestFoldDesigns(t *testing.T) {
 			}
 			end.BinderRMSD = nil
 		}
-		one, ok, err := s.Runs.FoldedDesign(ctx, made[0].Job)
+		one, ok, err := s.Runs.FoldedDesign(ctx, created[0].Job)
 		if err != nil || !ok || one.BinderRMSD == nil || *one.BinderRMSD != rmsd || one.Workflow != w.ID {
 			t.Errorf("%+v %v %v", one, ok, err)
 		}
-		one, _, err = s.Runs.FoldedDesign(ctx, made[1].Job)
+		one, _, err = s.Runs.FoldedDesign(ctx, created[1].Job)
 		if err != nil || one.State != pleat.StateCompleted || one.BinderRMSD != nil {
 			t.Errorf("a fold that was not measured: %+v %v", one, err)
 		}

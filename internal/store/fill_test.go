@@ -53,9 +53,9 @@ func TestFill(t *testing.T) {
 		if err != nil || len(progress) != 2 || progress[1].Seq != 2 || progress[1].State != pleat.StateCompleted {
 			t.Errorf("%v: %+v", err, progress)
 		}
-		made := create(t, s, u, "newest")
+		created := create(t, s, u, "newest")
 		rows, err := s.Runs.ListJobs(ctx, u, runs.Filter{Limit: 50})
-		if err != nil || len(rows) != 12 || rows[0].ID != made.Job || rows[1].ID != storetest.FilledJob(20) {
+		if err != nil || len(rows) != 12 || rows[0].ID != created.Job || rows[1].ID != storetest.FilledJob(20) {
 			t.Fatalf("%d rows, %v: %+v", len(rows), err, rows)
 		}
 		v, err := s.Runs.View(ctx, storetest.FilledJob(20))
@@ -83,13 +83,13 @@ func TestFill(t *testing.T) {
 func TestReadOfAGoneCaller(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
-		made := create(t, s, people.Own(storetest.User(t, s, "ada").User), "one")
+		created := create(t, s, people.Own(storetest.User(t, s, "ada").User), "one")
 		ctx, gone := context.WithCancel(context.Background())
-		if _, err := s.Runs.Head(ctx, made.Job, people.Credential{}); err != nil {
+		if _, err := s.Runs.Head(ctx, created.Job, people.Credential{}); err != nil {
 			t.Fatal(err)
 		}
 		gone()
-		if _, err := s.Runs.Head(ctx, made.Job, people.Credential{}); !errors.Is(err, context.Canceled) {
+		if _, err := s.Runs.Head(ctx, created.Job, people.Credential{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("read for a caller that has gone: %v", err)
 		}
 	})
@@ -112,14 +112,14 @@ func TestEndedView(t *testing.T) {
 				t.Error(diff)
 			}
 		}
-		made := create(t, s, u, "one")
-		same(made.Job, pleat.StateInitialized, 0)
+		created := create(t, s, u, "one")
+		same(created.Job, pleat.StateInitialized, 0)
 		claimed := claim(t, s, "w1", 1)
-		same(made.Job, pleat.StateRunning, 0)
+		same(created.Job, pleat.StateRunning, 0)
 		if err := finish(s, claimed[0], pleat.StateCompleted); err != nil {
 			t.Fatal(err)
 		}
-		same(made.Job, pleat.StateCompleted, 1)
+		same(created.Job, pleat.StateCompleted, 1)
 		stopped := create(t, s, u, "two")
 		if _, err := s.Runs.Cancel(ctx, u, stopped.Job); err != nil {
 			t.Fatal(err)

@@ -41,17 +41,17 @@ func TestFleetTokens(t *testing.T) {
 			}
 			return ok
 		}
-		made := 0
-		for ; made < 1000; made++ {
-			if err := s.Workers.CreateFleetToken(ctx, demandToken(made)); err != nil {
+		created := 0
+		for ; created < 1000; created++ {
+			if err := s.Workers.CreateFleetToken(ctx, demandToken(created)); err != nil {
 				if pleat.CodeOf(err) != pleat.CodeConflict {
 					t.Fatal(err)
 				}
 				break
 			}
 		}
-		if made != 100 || !has(workers.TokenDemand, "hash0") || !has(workers.TokenDemand, "hash99") {
-			t.Errorf("%d tokens", made)
+		if created != 100 || !has(workers.TokenDemand, "hash0") || !has(workers.TokenDemand, "hash99") {
+			t.Errorf("%d tokens", created)
 		}
 		if has(workers.TokenDemand, "other") || has("class", "hash0") {
 			t.Error("a token is valid that was not made")
@@ -61,7 +61,7 @@ func TestFleetTokens(t *testing.T) {
 		if err != nil || len(got) != 1 || got["of the class"] != "gpu" {
 			t.Errorf("%v, %v", got, err)
 		}
-		if n, err := s.Workers.RevokeFleetTokens(ctx, workers.TokenDemand, ""); n != made || err != nil {
+		if n, err := s.Workers.RevokeFleetTokens(ctx, workers.TokenDemand, ""); n != created || err != nil {
 			t.Errorf("%d revoked, %v", n, err)
 		}
 		if has(workers.TokenDemand, "hash0") {

@@ -198,7 +198,7 @@ func TestNobodyWorksForAPausedModel(t *testing.T) {
 		setClasses(t, s, foldClass("gpu"))
 		run := create(t, s, ada, "a").Run
 		running := claim(t, s, "w", 1)[0]
-		made := create(t, s, bob, "b")
+		created := create(t, s, bob, "b")
 		slots := runs.Slots{Queues: []string{storetest.FoldQueue}}
 		own := tasks.ClaimFilter{Queues: slots.Queues, N: 1, Owner: ada.Project}
 		fresh := tasks.ClaimFilter{Queues: slots.Queues, N: 1}
@@ -219,7 +219,7 @@ func TestNobodyWorksForAPausedModel(t *testing.T) {
 				<-news
 			}
 			poll(t, s)
-			w, err := s.Runs.WaitingTask(ctx, made.Run)
+			w, err := s.Runs.WaitingTask(ctx, created.Run)
 			if err != nil {
 				t.Fatal(err)
 			}

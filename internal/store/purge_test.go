@@ -322,8 +322,8 @@ func TestLargeDeletionIsInParts(t *testing.T) {
 			for i := range 100 {
 				lines = append(lines, pleat.Progress{Kind: pleat.ProgressLog, Line: fmt.Sprint(part, i)})
 			}
-			beat := pleat.Heartbeat{Task: c.Task.ID, Attempt: c.Task.Attempt, Run: job.Run, Progress: lines}
-			if _, err := s.Runs.Heartbeat(ctx, "w", []pleat.Heartbeat{beat}); err != nil {
+			heartbeat := pleat.Heartbeat{Task: c.Task.ID, Attempt: c.Task.Attempt, Run: job.Run, Progress: lines}
+			if _, err := s.Runs.Heartbeat(ctx, "w", []pleat.Heartbeat{heartbeat}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,7 +19,7 @@ func TestQueueCounts(t *testing.T) {
 	eachAddress(t, func(t *testing.T, s *store.Store, address string) {
 		ctx := t.Context()
 		u := storetest.User(t, s, "ada")
-		made := create(t, s, u, "first")
+		created := create(t, s, u, "first")
 		for range 2 {
 			create(t, s, u, "fold")
 		}
@@ -33,7 +33,7 @@ func TestQueueCounts(t *testing.T) {
 			"01800000-0000-7000-8000-00000000000a", "f1800000-0000-7000-8000-00000000000f",
 		} {
 			e := webhooks.Endpoint{ID: id, Owner: u.Project}
-			if err := storetest.FillDeliveries(ctx, address, e, made.Job, made.Run, 10*i, 3); err != nil {
+			if err := storetest.FillDeliveries(ctx, address, e, created.Job, created.Run, 10*i, 3); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -24,12 +24,12 @@ func TestSnapshotNeedsOneConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = s.DB.Close() })
-			made := storetest.CreateJob(t, s, storetest.NewFold(storetest.User(t, s, "u"), "one"))
+			created := storetest.CreateJob(t, s, storetest.NewFold(storetest.User(t, s, "u"), "one"))
 			done := make(chan error, 1)
 			go func() {
-				_, err := s.Runs.RunViews(ctx, []pleat.RunID{made.Run})
+				_, err := s.Runs.RunViews(ctx, []pleat.RunID{created.Run})
 				if err == nil {
-					_, err = s.Runs.View(ctx, made.Job)
+					_, err = s.Runs.View(ctx, created.Job)
 				}
 				done <- err
 			}()

@@ -331,7 +331,7 @@ func TestQuotaIsExact(t *testing.T) {
 		n := newJob(u, "many")
 		var wg sync.WaitGroup
 		var mu sync.Mutex
-		made, refused := 0, 0
+		created, refused := 0, 0
 		for range 16 {
 			wg.Go(func() {
 				for range 5 {
@@ -339,7 +339,7 @@ func TestQuotaIsExact(t *testing.T) {
 					mu.Lock()
 					switch {
 					case err == nil:
-						made++
+						created++
 					case err.Error() == "Daily quota exceeded. Limit: 30 calls per day. Current: 30 calls.":
 						refused++
 					default:
@@ -350,8 +350,8 @@ func TestQuotaIsExact(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if made != 30 || refused != 50 {
-			t.Errorf("made %d, refused %d", made, refused)
+		if created != 30 || refused != 50 {
+			t.Errorf("made %d, refused %d", created, refused)
 		}
 		if n := storetest.Count(t, s, "job"); n != 30 {
 			t.Errorf("%d rows", n)
@@ -692,14 +692,14 @@ func TestCallerTimesOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		u := storetest.User(t, s, "ada")
-		var made atomic.Int64
+		var created atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
 				for k := range 25 {
 					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(k)*200*time.Microsecond)
 					if _, err := s.Runs.CreateJob(ctx, newJob(u, fmt.Sprint(i, k))); err == nil {
-						made.Add(1)
+						created.Add(1)
 					}
 					cancel()
 				}
@@ -708,8 +708,8 @@ func TestCallerTimesOut(t *testing.T) {
 		wg.Wait()
 		// On PostgreSQL an answer may be lost on its way; SQLite's writer is in the process.
 		n := int64(storetest.Count(t, s, "job"))
-		if sqlite := s.DB.Dialect() == "sqlite"; n < made.Load() || sqlite && n != made.Load() {
-			t.Errorf("%d jobs are stored, %d calls succeeded", n, made.Load())
+		if sqlite := s.DB.Dialect() == "sqlite"; n < created.Load() || sqlite && n != created.Load() {
+			t.Errorf("%d jobs are stored, %d calls succeeded", n, created.Load())
 		}
 		if used := int64(storetest.Count(t, s, "run")); used != n {
 			t.Errorf("%d runs of %d jobs", used, n)

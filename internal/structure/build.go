@@ -228,7 +228,7 @@ func (b *builder) structure(e entities) (*Structure, error) {
 		}
 		kind, known := e.kind[entity]
 		if known && raw.label != "" {
-			s.Chains = append(s.Chains, raw.whole(kind))
+			s.Chains = append(s.Chains, raw.undivided(kind))
 		} else {
 			entity = ""
 			s.Chains = append(s.Chains, raw.split()...)
@@ -253,8 +253,8 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	return s, nil
 }
 
-// whole returns the chain undivided, with the kind that the file's entity tables give.
-func (c *rawChain) whole(kind Kind) Chain {
+// undivided returns the chain undivided, with the kind that the file's entity tables give.
+func (c *rawChain) undivided(kind Kind) Chain {
 	out := Chain{ID: c.id, Label: c.label, Kind: kind, Residues: c.residues}
 	switch {
 	case kind == "polymer":
@@ -337,17 +337,17 @@ func (c *Chain) tidy() {
 // the sequence or, outside polymers, numbers counted from 1.
 func (c *Chain) authNumbers() []int {
 	out := make([]int, len(c.Residues))
-	zero, apart := true, true
+	zero, unique := true, true
 	for i := range c.Residues {
 		r := &c.Residues[i]
 		out[i] = r.Auth
 		zero = zero && r.Auth == 0 && r.Ins == ""
 		if i > 0 {
 			b := &c.Residues[i-1]
-			apart = apart && (r.Auth != b.Auth || r.Ins != b.Ins || r.Comp != b.Comp)
+			unique = unique && (r.Auth != b.Auth || r.Ins != b.Ins || r.Comp != b.Comp)
 		}
 	}
-	if zero && (len(out) > 1 || c.Kind.Polymer()) || !apart {
+	if zero && (len(out) > 1 || c.Kind.Polymer()) || !unique {
 		for i := range out {
 			if out[i] = i + 1; c.Kind.Polymer() && c.Residues[i].Seq > 0 {
 				out[i] = c.Residues[i].Seq

@@ -23,7 +23,7 @@ func (c *cifWriter) secondary() {
 		for k, r := range helices {
 			n := strconv.Itoa(k + 1)
 			c.row(append([]string{"HELX_P", "HELX_P" + n, n, class[r.state], strconv.Itoa(r.to - r.from + 1)},
-				c.ends(r)...)...)
+				c.rangeValues(r)...)...)
 		}
 		c.end()
 	}
@@ -44,7 +44,7 @@ func (c *cifWriter) secondary() {
 	clear(count)
 	for _, r := range strands {
 		count[r.sheet]++
-		c.row(append([]string{words.LetterName(r.sheet), strconv.Itoa(count[r.sheet])}, c.ends(r)...)...)
+		c.row(append([]string{words.LetterName(r.sheet), strconv.Itoa(count[r.sheet])}, c.rangeValues(r)...)...)
 	}
 	c.end()
 }
@@ -56,8 +56,8 @@ var rangeItems = []string{"beg_label_comp_id", "beg_label_asym_id", "beg_label_s
 	"beg_auth_seq_id",
 	"end_auth_comp_id", "end_auth_asym_id", "end_auth_seq_id"}
 
-// ends returns the values of rangeItems for a helix or strand.
-func (c *cifWriter) ends(r run) []string {
+// rangeValues returns the values of rangeItems for a helix or strand.
+func (c *cifWriter) rangeValues(r run) []string {
 	chain := &c.s.Chains[r.chain]
 	a, b := &chain.Residues[r.from], &chain.Residues[r.to]
 	auth, label := c.auth[r.chain], c.labels[r.chain]

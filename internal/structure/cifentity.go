@@ -180,8 +180,8 @@ func (c *cifWriter) components() {
 		if known, ok := compNames[code]; ok && kinds[code].Polymer() {
 			name, standard, provenance = known, "y", "CCD Core"
 		}
-		if own := oneLine(c.m.Components[code]); own != "" {
-			name, provenance = own, "CCD local"
+		if text := oneLine(c.m.Components[code]); text != "" {
+			name, provenance = text, "CCD local"
 		}
 		c.row(code, kind, standard, name, provenance)
 	}

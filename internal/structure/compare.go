@@ -25,26 +25,26 @@ type Comparison struct {
 func Compare(a, b *Structure) []Comparison {
 	var out []Comparison
 	var allA, allB []Vec
-	whole := Comparison{}
+	total := Comparison{}
 	for i := range a.Chains {
 		c, atomsA, atomsB := compareChain(&a.Chains[i], b.Chain(a.Chains[i].ID))
 		if c.Reason != "" {
-			whole.Reason = "the chains are not the same"
+			total.Reason = "the chains are not the same"
 		}
-		whole.Residues += c.Residues
+		total.Residues += c.Residues
 		allA, allB = append(allA, atomsA...), append(allB, atomsB...)
 		out = append(out, c)
 	}
 	if len(b.Chains) != len(a.Chains) {
-		whole.Reason = fmt.Sprintf("the second structure has %d chains", len(b.Chains))
+		total.Reason = fmt.Sprintf("the second structure has %d chains", len(b.Chains))
 	}
-	if len(a.Chains) == 1 && whole.Reason == "" {
+	if len(a.Chains) == 1 && total.Reason == "" {
 		return out
 	}
-	if whole.Reason == "" {
-		whole.RMSD = rmsdOf(allA, allB)
+	if total.Reason == "" {
+		total.RMSD = rmsdOf(allA, allB)
 	}
-	return append(out, whole)
+	return append(out, total)
 }
 
 // compareChain compares a chain with its counterpart, which may be nil. It returns the positions that it compared too.

@@ -128,7 +128,7 @@ func (s *Structure) secondaryRuns() (helices, strands []run) {
 	strand := make([]int, d.n) // which run a residue is of; −1: none
 	for k := 0; k < d.n; {
 		state, end := d.state[k], k
-		for end+1 < d.n && d.state[end+1] == state && d.whole(k, end+1) {
+		for end+1 < d.n && d.state[end+1] == state && d.unbroken(k, end+1) {
 			end++
 		}
 		r := run{chain: where[k].chain, from: where[k].residue, to: where[end].residue, state: state}
@@ -163,7 +163,7 @@ func (s *Structure) secondaryRuns() (helices, strands []run) {
 	}
 	sheet := map[int]int{}
 	for i := range strands {
-		k := joined.of(i)
+		k := joined.find(i)
 		if _, ok := sheet[k]; !ok {
 			sheet[k] = len(sheet)
 		}
@@ -209,8 +209,8 @@ type dssp struct {
 	accept, donate [][2]bond // the two best partners taking this residue's hydrogen, and giving one to it
 }
 
-// whole reports whether residues i to j exist and lie in one unbroken stretch.
-func (d *dssp) whole(i, j int) bool {
+// unbroken reports whether residues i to j exist and lie in one unbroken stretch.
+func (d *dssp) unbroken(i, j int) bool {
 	return i >= 0 && j < d.n && d.from[j] <= i
 }
 
@@ -224,7 +224,7 @@ func (d *dssp) bonds(ctx context.Context) error {
 	ca, hydrogen := make([]Vec, d.n), make([]Vec, d.n)
 	for i := range d.bb {
 		ca[i], hydrogen[i] = d.bb[i].CA, d.bb[i].N
-		if !d.bb[i].Proline && d.whole(i-1, i) {
+		if !d.bb[i].Proline && d.unbroken(i-1, i) {
 			co := sub(d.bb[i-1].C, d.bb[i-1].O)
 			if l := norm(co); l > 0 {
 				hydrogen[i] = add(d.bb[i].N, scale(co, 1/l))
@@ -338,7 +338,7 @@ func (d *dssp) sheets() {
 // bulge reports whether ladders x and y are one ladder interrupted by a bulge.
 func (d *dssp) bulge(x, y *ladder) bool {
 	if x.anti != y.anti || x.i[1] >= y.i[0] && x.i[0] <= y.i[1] ||
-		!d.whole(min(x.i[0], y.i[0]), max(x.i[1], y.i[1])) || !d.whole(min(x.j[0], y.j[0]), max(x.j[1], y.j[1])) {
+		!d.unbroken(min(x.i[0], y.i[0]), max(x.i[1], y.i[1])) || !d.unbroken(min(x.j[0], y.j[0]), max(x.j[1], y.j[1])) {
 		return false
 	}
 	gap := y.j[0] - x.j[1]
@@ -363,7 +363,7 @@ func (d *dssp) ladders() []ladder {
 			}
 			for _, p := range [4][2]int{{x - 1, b.to}, {x, b.to + 1}, {x - 1, b.to + 1}, {x, b.to}} {
 				i, j := min(p[0], p[1]), max(p[0], p[1])
-				if j-i >= 3 && d.whole(i-1, i+1) && d.whole(j-1, j+1) {
+				if j-i >= 3 && d.unbroken(i-1, i+1) && d.unbroken(j-1, j+1) {
 					candidates = append(candidates, [2]int{i, j})
 				}
 			}
@@ -415,7 +415,7 @@ func (d *dssp) bridge(i, j int) (parallel, anti bool) {
 
 // helices marks helices in the order α, 3₁₀, π, and then turns and bends.
 func (d *dssp) helices() {
-	turn := func(i, stride int) bool { return i >= 0 && d.whole(i, i+stride) && d.bonded(i+stride, i) }
+	turn := func(i, stride int) bool { return i >= 0 && d.unbroken(i, i+stride) && d.bonded(i+stride, i) }
 	d.helix(4, AlphaHelix, turn, func(byte) bool { return true })
 	d.helix(3, Helix310, turn, func(s byte) bool { return s == Coil || s == Helix310 })
 	d.helix(5, PiHelix, turn, func(s byte) bool { return s == Coil || s == PiHelix || s == AlphaHelix })
@@ -425,7 +425,7 @@ func (d *dssp) helices() {
 		}
 		if d.inTurn(i, turn) {
 			d.state[i] = Turn
-		} else if d.whole(i-2, i+2) {
+		} else if d.unbroken(i-2, i+2) {
 			u, v := sub(d.bb[i].CA, d.bb[i-2].CA), sub(d.bb[i+2].CA, d.bb[i].CA)
 			if math.Atan2(norm(cross(u, v)), dot(u, v)) > 70*math.Pi/180 {
 				d.state[i] = Bend

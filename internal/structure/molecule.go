@@ -204,8 +204,8 @@ func newGroups(n int) groups {
 	return g
 }
 
-// of returns the number that stands for the set of i.
-func (g groups) of(i int) int {
+// find returns the number that stands for the set of i.
+func (g groups) find(i int) int {
 	for g[i] != i {
 		g[i] = g[g[i]]
 		i = g[i]
@@ -215,7 +215,7 @@ func (g groups) of(i int) int {
 
 // join joins the sets of two numbers, and reports whether they were two.
 func (g groups) join(i, j int) bool {
-	i, j = g.of(i), g.of(j)
+	i, j = g.find(i), g.find(j)
 	g[i] = j
 	return i != j
 }

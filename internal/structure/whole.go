@@ -36,12 +36,12 @@ func ReadWhole(r io.Reader, lim Limits) (*Structure, error) {
 
 // complete adds to the polymers the residues that only their whole sequences have: components by position, empty where
 // none is known. Chains may share a sequence, so that the residues are counted again.
-func (b *builder) complete(s *Structure, whole func(*Chain) []string) (*Structure, error) {
+func (b *builder) complete(s *Structure, sequence func(*Chain) []string) (*Structure, error) {
 	room := b.in.lim.Residues
 	for i := range s.Chains {
 		c := &s.Chains[i]
 		if c.Kind.Polymer() && len(c.Residues) > 0 {
-			c.Residues = completed(c.Residues, whole(c))
+			c.Residues = completed(c.Residues, sequence(c))
 		}
 		if room -= len(c.Residues); room < 0 {
 			return nil, b.in.limit("there are more than the %d residues allowed", b.in.lim.Residues)

@@ -25,18 +25,18 @@ func (r *References) ReferencedAlignments(ctx context.Context, f *pleat.FoldInpu
 		if s.MSA == (pleat.FileRef{}) {
 			continue
 		}
-		own, err := r.ownAlignment(ctx, f.Owner, s, s.Path(i)+".msa")
+		file, err := r.ownAlignment(ctx, f.Owner, s, s.Path(i)+".msa")
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, own)
+		out = append(out, file)
 	}
 	if id := f.Params.Alignment(); id != "" {
-		made, err := r.searchedAlignments(ctx, f.Owner, id)
+		searched, err := r.searchedAlignments(ctx, f.Owner, id)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, made...)
+		out = append(out, searched...)
 	}
 	if f.LibraryItem == "" {
 		return out, nil
@@ -72,9 +72,9 @@ func (r *References) ownAlignment(
 const alignmentField = "params.alignmentId"
 
 // checkUsed checks that an alignment has one of a job's proteins.
-func checkUsed(id pleat.WorkflowID, made []runs.ReferencedAlignment, proteins []string) error {
+func checkUsed(id pleat.WorkflowID, files []runs.ReferencedAlignment, proteins []string) error {
 	used := func(a runs.ReferencedAlignment) bool { return slices.Contains(proteins, a.Sequence) }
-	if !slices.ContainsFunc(made, used) {
+	if !slices.ContainsFunc(files, used) {
 		return pleat.InvalidField(alignmentField, ": the alignment %s has none of the job's proteins", id)
 	}
 	return nil
@@ -142,9 +142,9 @@ func (r *Resolver) checkAlignments(ctx context.Context, job *pleat.Job, m pleat.
 	}
 	proteins := pleat.Proteins(job.Sequences)
 	if id := job.Params.Alignment(); id != "" {
-		made, err := r.searchedAlignments(ctx, job.Owner, id)
+		searched, err := r.searchedAlignments(ctx, job.Owner, id)
 		if err == nil {
-			err = checkUsed(id, made, proteins)
+			err = checkUsed(id, searched, proteins)
 		}
 		if err != nil {
 			return err

@@ -171,7 +171,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			_ = faults.Add(err) // a fault of the request
 			return faults
 		}
-		if row.Job.Apart(p.model) && !separately {
+		if row.Job.FoldsSeparately(p.model) && !separately {
 			separately = true
 			p.notes = append(p.notes, separateNote(p.model))
 		}

@@ -96,7 +96,7 @@ func (b *repeatedBatch) each(ctx context.Context, fn func(customID string, job *
 			Params:      pleat.Params{Model: b.params.Model, Values: maps.Clone(b.params.Values)},
 			Constraints: in.Constraints,
 		}
-		if seed, given := in.Run.Params.Seed(); given {
+		if seed, ok := in.Run.Params.Seed(); ok {
 			if _, other := b.params.Seed(); !other { // the seeds of the rows are not parameters of the batch
 				job.Params.Values["seed"] = seed
 			}

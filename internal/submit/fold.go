@@ -164,9 +164,9 @@ func (r *Resolver) checkRowModel(ctx context.Context, id pleat.JobID, model stri
 // or if the request leaves the seed to the service, or names the result of a job as a template: that job may have run
 // again.
 func (r *Resolver) EarlierRun(ctx context.Context, by people.Reach, f *NewFold) (*runs.EarlierRun, error) {
-	seed, given := f.Job.Params.Seed()
+	seed, ok := f.Job.Params.Seed()
 	ofJob := func(t pleat.Template) bool { return t.Job != "" }
-	if !given || slices.ContainsFunc(f.Job.Constraints.Templates, ofJob) {
+	if !ok || slices.ContainsFunc(f.Job.Constraints.Templates, ofJob) {
 		return nil, nil
 	}
 	request, err := (&pleat.FoldInput{

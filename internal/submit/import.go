@@ -71,7 +71,7 @@ func modelNotes(all []pleat.Model, j *pleat.Job) (notes []string) {
 		notes = append(notes, chooseModel(all, j))
 	}
 	for _, m := range all {
-		if j.Apart(m) && m.Name == j.Params.Model {
+		if j.FoldsSeparately(m) && m.Name == j.Params.Model {
 			notes = append(notes, separateNote(m))
 		}
 	}
@@ -89,8 +89,8 @@ func separateNote(m pleat.Model) string {
 // the caller sees a complete body and, in the note, what is wrong with it.
 func chooseModel(all []pleat.Model, j *pleat.Job) (note string) {
 	all = slices.DeleteFunc(slices.Clone(all), func(m pleat.Model) bool { return m.Kind != pleat.TaskFold })
-	together := slices.DeleteFunc(slices.Clone(all), j.Apart)
-	all = append(together, slices.DeleteFunc(all, func(m pleat.Model) bool { return !j.Apart(m) })...)
+	together := slices.DeleteFunc(slices.Clone(all), j.FoldsSeparately)
+	all = append(together, slices.DeleteFunc(all, func(m pleat.Model) bool { return !j.FoldsSeparately(m) })...)
 	if len(all) == 0 {
 		return "no folding engine has run here yet; start one with pleat worker"
 	}

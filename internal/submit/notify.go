@@ -64,7 +64,7 @@ func (r *Resolver) batchWebhooks(
 		if err := json.Unmarshal(raw, &all); err != nil {
 			return out, pleat.InvalidField(path, " must be an object")
 		}
-		if rows, given := all["rows"]; given {
+		if rows, ok := all["rows"]; ok {
 			if err := json.Unmarshal(rows, &out.EachRow); err != nil {
 				return out, pleat.InvalidField(path+".rows", " must be true or false")
 			}
@@ -149,19 +149,19 @@ type customSettings struct {
 func (r *Resolver) subscriber(
 	ctx context.Context, owner pleat.ProjectID, set pleat.DestinationSetting, path string,
 ) (*pleat.Subscription, error) {
-	var own customSettings
-	if len(set.Raw) > 0 && json.Unmarshal(set.Raw, &own) != nil {
+	var custom customSettings
+	if len(set.Raw) > 0 && json.Unmarshal(set.Raw, &custom) != nil {
 		return nil, pleat.InvalidField(path, " must be an object; target_url and token_value are strings")
 	}
 	sub := &pleat.Subscription{Destination: set.Destination, Alias: set.Alias, TargetType: set.TargetType}
 	switch {
-	case own.Enabled != nil && !*own.Enabled:
+	case custom.Enabled != nil && !*custom.Enabled:
 		return nil, nil
-	case own.URL != nil || own.Token != nil:
-		target, err := r.ownTarget(ctx, owner, own, path)
+	case custom.URL != nil || custom.Token != nil:
+		target, err := r.ownTarget(ctx, owner, custom, path)
 		sub.Custom = target
 		return sub, err
-	case own.Enabled == nil:
+	case custom.Enabled == nil:
 		sub.Default = true
 		return sub, nil
 	}
@@ -183,29 +183,29 @@ func (r *Resolver) subscriber(
 
 // ownTarget checks the address that a run brings, like that of the owner's endpoint, and seals its token.
 func (r *Resolver) ownTarget(
-	ctx context.Context, owner pleat.ProjectID, own customSettings, path string,
+	ctx context.Context, owner pleat.ProjectID, custom customSettings, path string,
 ) (*pleat.CustomTarget, error) {
 	switch {
-	case own.URL == nil || own.Token == nil:
-		given, missing := "target_url", "token_value"
-		if own.URL == nil {
-			given, missing = missing, given
+	case custom.URL == nil || custom.Token == nil:
+		present, missing := "target_url", "token_value"
+		if custom.URL == nil {
+			present, missing = missing, present
 		}
-		return nil, pleat.InvalidField(path+"."+given, " is given without %s; "+
+		return nil, pleat.InvalidField(path+"."+present, " is given without %s; "+
 			"give both, or neither for the endpoint of PUT /v1/webhooks/custom-http-config", missing)
-	case own.Enabled == nil:
+	case custom.Enabled == nil:
 		return nil, pleat.InvalidField(path+".enabled", " is required with target_url; it must be true or false")
 	case r.Guard == nil:
 		return nil, pleat.InvalidField(path+".target_url", " is not allowed here")
 	}
-	if err := webhook.CheckToken(path+".token_value", *own.Token); err != nil {
+	if err := webhook.CheckToken(path+".token_value", *custom.Token); err != nil {
 		return nil, err
 	}
-	to, err := r.Guard.CheckURL(ctx, path+".target_url", *own.URL)
+	to, err := r.Guard.CheckURL(ctx, path+".target_url", *custom.URL)
 	if err != nil {
 		return nil, err
 	}
-	sealed := r.Ring.Seal(string(owner), webhooks.TokenColumn, []byte(*own.Token))
+	sealed := r.Ring.Seal(string(owner), webhooks.TokenColumn, []byte(*custom.Token))
 	return &pleat.CustomTarget{URL: to.String(), Token: sealed}, nil
 }
 

@@ -13,8 +13,8 @@ import (
 // JobRun returns what a run of a validated job needs: model, seed, queue, and the memory and time that it expects. If
 // the job names no seed, a random one is chosen and recorded with the run; a remote model that takes no seed gets none.
 func JobRun(j *pleat.Job, m pleat.Model) runs.RunSpec {
-	seed, given := j.Params.Seed()
-	if !given && m.Seeded() {
+	seed, ok := j.Params.Seed()
+	if !ok && m.Seeded() {
 		seed = randomSeed()
 	}
 	return runs.RunSpec{

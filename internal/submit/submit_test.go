@@ -71,11 +71,11 @@ func (w *world) create(t *testing.T) runs.Created {
 	if err := job.Validate(mini); err != nil {
 		t.Fatal(err)
 	}
-	made, err := w.Runs.CreateJob(ctx, runs.NewJob{Job: job, Run: JobRun(&job, mini)})
+	created, err := w.Runs.CreateJob(ctx, runs.NewJob{Job: job, Run: JobRun(&job, mini)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 func TestSourceFold(t *testing.T) {

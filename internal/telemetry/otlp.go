@@ -162,11 +162,11 @@ func (c *otlpClient) upload(ctx context.Context, spans []*tracepb.ResourceSpans)
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	for pause := c.retry; ; pause *= 2 {
-		asked, err := c.post(ctx, body)
-		if err == nil || asked < 0 {
+		retryAfter, err := c.post(ctx, body)
+		if err == nil || retryAfter < 0 {
 			return err
 		}
-		wait := time.NewTimer(max(pause, asked))
+		wait := time.NewTimer(max(pause, retryAfter))
 		select {
 		case <-wait.C:
 		case <-ctx.Done():

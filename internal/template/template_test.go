@@ -32,9 +32,9 @@ func read(t testing.TB, name string) *structure.Structure {
 }
 
 // written returns the only chain of a template as our own reader reads it, and the sequence of its entity.
-func written(t rapid.TB, made *template.Template) (structure.Chain, []string) {
+func written(t rapid.TB, created *template.Template) (structure.Chain, []string) {
 	var b bytes.Buffer
-	if err := made.WriteCIF(&b); err != nil {
+	if err := created.WriteCIF(&b); err != nil {
 		t.Fatal(err)
 	}
 	s, err := structure.ReadCIF(bytes.NewReader(b.Bytes()), structure.Limits{})
@@ -58,24 +58,24 @@ func written(t rapid.TB, made *template.Template) (structure.Chain, []string) {
 }
 
 func TestTheWholeChain(t *testing.T) {
-	made, err := template.New(t.Context(), read(t, "1crn.pdb"), "", crambin)
+	created, err := template.New(t.Context(), read(t, "1crn.pdb"), "", crambin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, sequence := written(t, made)
-	if got := chain.Sequence(); got != crambin || len(sequence) != len(crambin) || made.Same != len(crambin) {
-		t.Errorf("got %s, a sequence of %d and %d the same", got, len(sequence), made.Same)
+	chain, sequence := written(t, created)
+	if got := chain.Sequence(); got != crambin || len(sequence) != len(crambin) || created.Same != len(crambin) {
+		t.Errorf("got %s, a sequence of %d and %d the same", got, len(sequence), created.Same)
 	}
 }
 
 // A job's chain that lacks residues of the template, has others, and begins earlier.
 func TestTheFileHasTheAlignment(t *testing.T) {
 	query := "GGGG" + crambin[:20] + "WWWWW" + crambin[25:]
-	made, err := template.New(t.Context(), read(t, "1crn.pdb"), "A", query)
+	created, err := template.New(t.Context(), read(t, "1crn.pdb"), "A", query)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, sequence := written(t, made)
+	chain, sequence := written(t, created)
 	if len(sequence) != len(query) {
 		t.Fatalf("the sequence has %d residues; want %d", len(sequence), len(query))
 	}
@@ -117,11 +117,11 @@ func TestModifiedResiduesBecomeTheirParents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := template.New(t.Context(), s, "", "AMSGXW")
+	created, err := template.New(t.Context(), s, "", "AMSGXW")
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, sequence := written(t, made)
+	chain, sequence := written(t, created)
 	if got := fmt.Sprint(sequence); got != "[ALA MET SER GLY UNK TRP]" {
 		t.Errorf("the sequence is %s", got)
 	}
@@ -169,17 +169,17 @@ func TestEveryTemplateCanBeRead(t *testing.T) {
 	from := read(t, "1ubi.pdb")
 	rapid.Check(t, func(t *rapid.T) {
 		query := rapid.StringMatching(`[ACDEFGHIKLMNPQRSTVWYX]{1,120}`).Draw(t, "query")
-		made, err := template.New(t.Context(), from, "", query)
+		created, err := template.New(t.Context(), from, "", query)
 		if pleat.CodeOf(err) == pleat.CodeInvalid {
 			return
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		chain, sequence := written(t, made)
-		if len(sequence) != len(query) || len(chain.Residues) != len(made.Residues) {
+		chain, sequence := written(t, created)
+		if len(sequence) != len(query) || len(chain.Residues) != len(created.Residues) {
 			t.Fatalf("%d positions and %d residues; want %d and %d", len(sequence), len(chain.Residues), len(query),
-				len(made.Residues))
+				len(created.Residues))
 		}
 		same := 0
 		for i := range chain.Residues {
@@ -191,8 +191,8 @@ func TestEveryTemplateCanBeRead(t *testing.T) {
 				same++
 			}
 		}
-		if same != made.Same {
-			t.Fatalf("%d residues are the same; want %d", same, made.Same)
+		if same != created.Same {
+			t.Fatalf("%d residues are the same; want %d", same, created.Same)
 		}
 	})
 }
@@ -218,9 +218,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for i := range s.Chains {
-			made, err := template.New(t.Context(), s, s.Chains[i].ID, "AMG"+crambin)
+			created, err := template.New(t.Context(), s, s.Chains[i].ID, "AMG"+crambin)
 			if err == nil {
-				written(t, made)
+				written(t, created)
 			} else if pleat.CodeOf(err) != pleat.CodeInvalid {
 				t.Fatal(err)
 			}

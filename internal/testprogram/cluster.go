@@ -21,7 +21,7 @@ type Cluster struct {
 	Addr   string // at which the server listens; empty: any
 	DB     *sql.DB
 
-	made atomic.Int64 // jobs; each has a seed of its own, or the result cache would complete it
+	jobs atomic.Int64 // jobs; each has a seed of its own, or the result cache would complete it
 }
 
 // NewCluster returns a cluster whose server has not been started, and skips the test where there is no PostgreSQL.
@@ -79,7 +79,7 @@ func (c *Cluster) Call(method, path, body string) map[string]any {
 // Create creates a job whose run takes some milliseconds.
 func (c *Cluster) Create(ms int) string {
 	c.T.Helper()
-	out := c.Call("POST", "/v1/jobs", NullJob(fmt.Sprintf(`"seed":"%d","samplingSteps":%d`, c.made.Add(1), ms)))
+	out := c.Call("POST", "/v1/jobs", NullJob(fmt.Sprintf(`"seed":"%d","samplingSteps":%d`, c.jobs.Add(1), ms)))
 	id, _ := out["jobId"].(string)
 	if id == "" {
 		c.T.Fatal(out)

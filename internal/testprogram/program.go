@@ -87,12 +87,12 @@ var Released = sync.OnceValues(func() (string, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w\n%s", err, out)
 	}
-	own := filepath.Join(releasedDir, "pleat")
+	released := filepath.Join(releasedDir, "pleat")
 	content, err := os.ReadFile(built)
 	if err != nil {
 		return "", err
 	}
-	return own, os.WriteFile(own, content, 0o700) //nolint:gosec // it is a program
+	return released, os.WriteFile(released, content, 0o700) //nolint:gosec // it is a program
 })
 
 var releasedDir string // has the copy of this process; Main removes it

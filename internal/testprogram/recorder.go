@@ -74,7 +74,7 @@ func ConfigureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.CreateJob(ctx, api.CreateJob{
+	created, err := c.CreateJob(ctx, api.CreateJob{
 		Name: "job", Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGS"}}},
 		Params: &api.Params{ModelName: "null"},
 	}, api.CreateOptions{})
@@ -85,5 +85,5 @@ func ConfigureRecorder(t *testing.T, c *api.Client, to string) (job string) {
 		list, err := c.Deliveries(ctx, api.DeliveriesFilter{Status: string(pleat.DeliverySucceeded)})
 		return err == nil && len(list.Data) >= 1
 	})
-	return made.JobID
+	return created.JobID
 }

@@ -249,28 +249,28 @@ func finite(f *float64) *float64 {
 	return f
 }
 
-// cut is one way to make a body smaller; once returns false if there is nothing left to cut.
-type cut struct {
+// reduction is one way to make a body smaller; once returns false if there is nothing left to cut.
+type reduction struct {
 	part string
 	once func() bool
 }
 
 // cuts returns the cuts in the order of their value to a receiver: input is cut before results.
-func cuts(b *notification) []cut {
-	out := []cut{{"event.payload", emptied(&b.Event.Payload)}}
+func cuts(b *notification) []reduction {
+	out := []reduction{{"event.payload", emptied(&b.Event.Payload)}}
 	switch s := b.Source.(type) {
 	case *api.NotifiedFold:
 		out = append(out,
-			cut{"source.input.constraints", emptied(&s.Input.Constraints)},
-			cut{"source.input.parameters", emptied(&s.Input.Parameters)},
-			cut{"source.results.artifacts", dropArtifacts(s)},
-			cut{"source.results", halved(&s.Results)})
+			reduction{"source.input.constraints", emptied(&s.Input.Constraints)},
+			reduction{"source.input.parameters", emptied(&s.Input.Parameters)},
+			reduction{"source.results.artifacts", dropArtifacts(s)},
+			reduction{"source.results", halved(&s.Results)})
 	case *api.NotifiedWorkflow:
 		out = append(out,
-			cut{"source.input", emptied(&s.Input)},
-			cut{"source.tasks", halved(&s.Tasks)},
-			cut{"source.metrics", emptied(&s.Metrics)},
-			cut{"source.plots", halved(&s.Plots)})
+			reduction{"source.input", emptied(&s.Input)},
+			reduction{"source.tasks", halved(&s.Tasks)},
+			reduction{"source.metrics", emptied(&s.Metrics)},
+			reduction{"source.plots", halved(&s.Plots)})
 	}
 	return out
 }

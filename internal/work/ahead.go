@@ -33,7 +33,7 @@ var errReturned = errors.New("returned to its queue: no accelerator became free"
 
 // claimAhead claims tasks for accelerators whose tasks will end soon, and wakes the group when the next one will.
 func (p *Pool) claimAhead(ctx, run context.Context, g *slotGroup, queues []string) ([]*runningTask, error) {
-	n, next := p.roomAhead(g)
+	n, next := p.claimAheadCapacity(g)
 	if g.soon != nil {
 		g.soon.Stop()
 	}
@@ -49,19 +49,19 @@ func (p *Pool) claimAhead(ctx, run context.Context, g *slotGroup, queues []strin
 	if filter.N <= 0 || ctx.Err() != nil {
 		return nil, nil
 	}
-	asked := p.cfg.Clock()
+	claimedAt := p.cfg.Clock()
 	got, err := p.claimTasks(ctx, filter)
 	var out []*runningTask
 	for _, c := range got {
-		out = append(out, p.startAttempt(run, c, g, make(chan struct{}), asked))
+		out = append(out, p.startAttempt(run, c, g, make(chan struct{}), claimedAt))
 	}
-	p.giveTurns(g) // the accelerator may have become free meanwhile
+	p.assignFreeDevices(g) // the accelerator may have become free meanwhile
 	return out, err
 }
 
-// roomAhead returns how many tasks a group may claim ahead, and after which time it should look again; 0: it need not.
-// While an accelerator is free there is no room: what waits cannot be had.
-func (p *Pool) roomAhead(g *slotGroup) (n int, next time.Duration) {
+// claimAheadCapacity returns how many tasks a group may claim ahead, and after which time it should look again; 0: it
+// need not. While an accelerator is free there is no room: what waits cannot be had.
+func (p *Pool) claimAheadCapacity(g *slotGroup) (n int, next time.Duration) {
 	if p.files.Failing() {
 		return 0, 0
 	}
@@ -79,7 +79,7 @@ func (p *Pool) roomAhead(g *slotGroup) (n int, next time.Duration) {
 		case t.waitsForTurn():
 			n--
 		default:
-			left, known := p.left(t)
+			left, known := p.timeLeft(t)
 			if known && left <= aheadWindow {
 				n++
 			} else if known && (next == 0 || left-aheadWindow < next) {
@@ -90,9 +90,9 @@ func (p *Pool) roomAhead(g *slotGroup) (n int, next time.Duration) {
 	return max(n, 0), next
 }
 
-// left returns how long a task is expected to compute on; false if that is not known, or was wrong, or if the task is a
-// simulation, which may yield to another task at any time. The caller holds mu.
-func (p *Pool) left(t *runningTask) (time.Duration, bool) {
+// timeLeft returns how long a task is expected to compute on; false if that is not known, or was wrong, or if the task
+// is a simulation, which may yield to another task at any time. The caller holds mu.
+func (p *Pool) timeLeft(t *runningTask) (time.Duration, bool) {
 	pace, known := p.paces[t.Task.Queue]
 	if !known || t.outlived || t.computing.IsZero() || t.Task.Kind == pleat.TaskMD {
 		return 0, false
@@ -128,14 +128,14 @@ func (p *Pool) turns(ctx context.Context, g *slotGroup) {
 			return
 		case <-g.Pool.Freed():
 		}
-		p.giveTurns(g)
+		p.assignFreeDevices(g)
 		queue.Wake(g.freed)
 	}
 }
 
-// giveTurns reserves free accelerators for tasks that were claimed ahead. It reserves none while too many results are
-// written.
-func (p *Pool) giveTurns(g *slotGroup) {
+// assignFreeDevices reserves free accelerators for tasks that were claimed ahead. It reserves none while too many
+// results are written.
+func (p *Pool) assignFreeDevices(g *slotGroup) {
 	if g.Pool == nil {
 		return
 	}

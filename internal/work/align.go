@@ -95,8 +95,8 @@ type alignmentStage struct {
 
 	state pleat.State // of the alignment; PENDING if none was made
 
-	// given are the alignments that the job names, by sequence. Their sequences are not searched for.
-	given referencedAlignments
+	// referenced are the alignments that the job names, by sequence. Their sequences are not searched for.
+	referenced referencedAlignments
 
 	depths map[string]depth // of the alignments that were written, by sequence
 }
@@ -133,17 +133,18 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	if f := a.readReferenced(ctx); f != nil {
 		return a.failed(ctx, f)
 	}
-	search := slices.DeleteFunc(pleat.Proteins(sequences), func(s string) bool { return a.given.unpaired[s] != nil })
+	hasAlignment := func(s string) bool { return a.referenced.unpaired[s] != nil }
+	search := slices.DeleteFunc(pleat.Proteins(sequences), hasAlignment)
 	switch {
 	case use == pleat.ReferencedAlignments:
 		search = nil
 	case a.p.cfg.Aligner == nil && len(search) > 0:
-		if _, asked := a.work.Fold.Params.Values["msaAlgorithm"]; asked {
+		if _, named := a.work.Fold.Params.Values["msaAlgorithm"]; named {
 			return a.failed(ctx, pleat.Failed(pleat.FailMSAUnavailable, "this worker makes no alignments"))
 		}
 		search = nil
 	}
-	if len(search)+len(a.given.unpaired) == 0 || a.searchOnly && len(search) == 0 {
+	if len(search)+len(a.referenced.unpaired) == 0 || a.searchOnly && len(search) == 0 {
 		return nil
 	}
 	ctx, span := a.traced(ctx, len(search))
@@ -161,7 +162,7 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 // proteins gets paired alignments too, where the source can pair.
 func (a *alignmentStage) search(ctx context.Context, search []string) *pleat.Failure {
 	a.state = pleat.StateRunning
-	total := len(search) + len(a.given.unpaired)
+	total := len(search) + len(a.referenced.unpaired)
 	a.sink.Progress("msa", 0, total)
 	a.reportState(ctx)
 	found := &msa.Found{}
@@ -236,8 +237,8 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 		return pleat.Failed(pleat.FailStorage, "the alignment could not be stored")
 	}
 	all, paired := map[string]*msa.Alignment{}, map[string]*msa.Alignment{}
-	maps.Copy(all, a.given.unpaired)
-	maps.Copy(paired, a.given.paired)
+	maps.Copy(all, a.referenced.unpaired)
+	maps.Copy(paired, a.referenced.paired)
 	for i, s := range search {
 		all[s] = found.Unpaired[i]
 		if found.Paired != nil {

@@ -69,12 +69,12 @@ func (p *Pool) writeComponent(t *runningTask, w *pleat.Work, i int, file runs.Re
 	if err := job.CheckComponent(i, atoms); err != nil { // it may have changed since the job was created
 		return err
 	}
-	made := pleat.FoldComponent{
+	converted := pleat.FoldComponent{
 		Code: w.Fold.Constraints.Components[i].Code,
 		File: filepath.Join(inputDir, fmt.Sprintf("component-%d.cif", len(w.Fold.Components)+1)),
 	}
-	w.Fold.Components = append(w.Fold.Components, made)
-	return report.WriteFile(filepath.Join(w.Dir, made.File), func(out io.Writer) error {
-		return m.WriteComponentCIF(out, made.Code)
+	w.Fold.Components = append(w.Fold.Components, converted)
+	return report.WriteFile(filepath.Join(w.Dir, converted.File), func(out io.Writer) error {
+		return m.WriteComponentCIF(out, converted.Code)
 	})
 }

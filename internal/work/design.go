@@ -76,21 +76,21 @@ func (b *inputFetcher) writeDesign(in *pleat.DesignInput, spec *design.Spec, tex
 		return err
 	}
 	for i, f := range spec.Engine() {
-		text, own := f.Text, filepath.Join(inputDir, f.Path)
+		text, name := f.Text, filepath.Join(inputDir, f.Path)
 		switch f.Kind {
 		case design.Structure:
 			text = texts[f.Name]
 		default: // the engine gets other text than the owner wrote
-			own = filepath.Join(inputDir, fmt.Sprintf("own-%d.yaml", i))
+			name = filepath.Join(inputDir, fmt.Sprintf("own-%d.yaml", i))
 			wrote := texts[f.Name]
 			if f.Kind == design.MainSpec {
 				wrote = []byte(in.Sent.Spec)
 			}
-			if err := os.WriteFile(filepath.Join(b.work.Dir, own), wrote, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(b.work.Dir, name), wrote, 0o600); err != nil {
 				return err
 			}
 		}
-		in.Sent.Own = append(in.Sent.Own, pleat.OwnFile{Name: f.Name, Path: own})
+		in.Sent.Own = append(in.Sent.Own, pleat.OwnFile{Name: f.Name, Path: name})
 		fmt.Fprintf(h, "%s %x\n", f.Path, sha256.Sum256(text))
 		path := filepath.Join(inputDir, f.Path)
 		if err := os.WriteFile(filepath.Join(b.work.Dir, path), text, 0o600); err != nil {

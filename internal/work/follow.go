@@ -78,13 +78,13 @@ func (u *Upkeep) followUp(ctx context.Context, f runs.FollowUp) (*runs.NewWorkfl
 	}
 	ref := pleat.FoldRef{Job: v.Job.ID, Run: v.Run.ID, Sequence: seq.ID}
 	fold := submit.SourceFold{View: v, Sequence: seq}
-	made, err := flow.FromFold(f.Alias, f.Settings, flow.Fold{
+	follow, err := flow.FromFold(f.Alias, f.Settings, flow.Fold{
 		Ref: ref, Name: fold.Name(false), User: v.Job.CreatedBy(),
 	})
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	plan := &made.Plan
+	plan := &follow.Plan
 	plan.Size = fold.Size()
 	n := &runs.NewWorkflow{Draft: plan.Draft, Workflow: pleat.Workflow{
 		Owner:   v.Job.Owner,
@@ -92,9 +92,9 @@ func (u *Upkeep) followUp(ctx context.Context, f runs.FollowUp) (*runs.NewWorkfl
 		Kind:    plan.Kind,
 		Alias:   f.Alias,
 		Type:    pleat.WorkflowType(f.Alias),
-		Name:    made.Name,
+		Name:    follow.Name,
 		Public:  plan.Public,
-		Input:   made.Input,
+		Input:   follow.Input,
 		Source:  ref,
 	}}
 	if !plan.Draft { // if no engine is known now, the task waits for the built-in one

@@ -129,7 +129,7 @@ func (p *Pool) watchLife(ctx context.Context) {
 		}
 		if now.Sub(looked) >= max(freshCheck, p.terms.Heartbeat) {
 			looked = now
-			p.makeRoom(ctx)
+			p.drainIfBlocked(ctx)
 		}
 	}
 }
@@ -144,19 +144,19 @@ func (p *Pool) idleFor(now time.Time) (time.Duration, bool) {
 	return now.Sub(p.life.idleSince), true
 }
 
-// makeRoom drains an idle worker if a task waits that it cannot claim for want of time, or because it serves another
-// user: a new worker can.
-func (p *Pool) makeRoom(ctx context.Context) {
-	own := p.narrow(tasks.ClaimFilter{Queues: p.queues(), N: 1, Memory: p.cfg.Memory})
-	if own.Left == 0 && own.Owner == "" {
+// drainIfBlocked drains an idle worker if a task waits that it cannot claim for want of time, or because it serves
+// another user: a new worker can.
+func (p *Pool) drainIfBlocked(ctx context.Context) {
+	current := p.narrow(tasks.ClaimFilter{Queues: p.queues(), N: 1, Memory: p.cfg.Memory})
+	if current.Left == 0 && current.Owner == "" {
 		return
 	}
-	fresh := own
+	fresh := current
 	fresh.Owner, fresh.Left = "", 0
 	if !p.life.Ends.IsZero() {
 		fresh.Left = p.life.Ends.Sub(p.life.began)
 	}
-	needed, err := p.service.NeedsFreshWorker(ctx, own, fresh)
+	needed, err := p.service.NeedsFreshWorker(ctx, current, fresh)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		p.cfg.Log.Warn("cannot see whether tasks wait for a new worker", "error", err)

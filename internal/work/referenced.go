@@ -34,12 +34,12 @@ func (a *alignmentStage) readReferenced(ctx context.Context) *pleat.Failure {
 	case err != nil:
 		return a.p.referencedFailure(a.t, err, "alignments")
 	}
-	a.given = referencedAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
+	a.referenced = referencedAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
 	var library []runs.ReferencedAlignment
 	for _, f := range files {
-		of := a.given.unpaired
+		of := a.referenced.unpaired
 		if f.Paired {
-			of = a.given.paired
+			of = a.referenced.paired
 		}
 		switch {
 		case f.Sequence == "":
@@ -57,8 +57,8 @@ func (a *alignmentStage) readReferenced(ctx context.Context) *pleat.Failure {
 	if failure := a.readLibrary(ctx, library, proteins); failure != nil {
 		return failure
 	}
-	if len(a.given.paired) < len(proteins) || len(proteins) == 1 || !fold.Complex {
-		a.given.paired = nil // rows of some proteins alone are not paired with anything
+	if len(a.referenced.paired) < len(proteins) || len(proteins) == 1 || !fold.Complex {
+		a.referenced.paired = nil // rows of some proteins alone are not paired with anything
 	}
 	return nil
 }
@@ -77,8 +77,8 @@ func (a *alignmentStage) readLibrary(
 		if m, failure = a.readAlignment(ctx, files[i]); failure != nil {
 			return "", errors.New(failure.Message)
 		}
-		if a.given.unpaired[m.Query()] == nil {
-			a.given.unpaired[m.Query()] = m
+		if a.referenced.unpaired[m.Query()] == nil {
+			a.referenced.unpaired[m.Query()] = m
 		}
 		return m.Query(), nil
 	})

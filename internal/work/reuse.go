@@ -58,7 +58,7 @@ func (p *Pool) useCachedResult(t *runningTask, w *pleat.Work) (pleat.Output, boo
 	if request, err := w.Fold.RequestHash(&w.Model); err == nil { // else InputHash failed, too, which was logged
 		t.reuse.request = request
 	}
-	if _, given := w.Fold.Params.Seed(); !given || t.Fresh || w.Input == "" {
+	if _, ok := w.Fold.Params.Seed(); !ok || t.Fresh || w.Input == "" {
 		return pleat.Output{}, false
 	}
 	watch := clock.Start()

@@ -45,7 +45,7 @@ type Members interface {
 type Claims interface {
 	// Claim leases tasks that wait. It returns none where none can be had at once: what News tells of comes later.
 	Claim(ctx context.Context, worker pleat.WorkerID, filter tasks.ClaimFilter) ([]runs.ClaimedTask, error)
-	NeedsFreshWorker(ctx context.Context, own, fresh tasks.ClaimFilter) (bool, error)
+	NeedsFreshWorker(ctx context.Context, current, fresh tasks.ClaimFilter) (bool, error)
 	OthersWait(ctx context.Context, k *pleat.Task, slots runs.Slots) (bool, error)
 }
 

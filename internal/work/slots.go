@@ -110,10 +110,10 @@ func (p *Pool) claimSome(ctx, run context.Context, g *slotGroup, queues []string
 		if filter.N <= 0 || ctx.Err() != nil {
 			return out, nil
 		}
-		asked := p.cfg.Clock()
+		claimedAt := p.cfg.Clock()
 		got, err := p.claimTasks(ctx, filter)
 		for _, c := range got {
-			out = append(out, p.startAttempt(run, c, g, nil, asked))
+			out = append(out, p.startAttempt(run, c, g, nil, claimedAt))
 		}
 		if err != nil || len(got) == 0 || memory == 0 || g.Pool != nil {
 			return out, err

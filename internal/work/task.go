@@ -101,7 +101,7 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 // startAttempt holds a task that was claimed since asked, and reserves what it needs of a group, unless it was claimed
 // ahead and waits for its turn.
 func (p *Pool) startAttempt(
-	run context.Context, c runs.ClaimedTask, g *slotGroup, turn chan struct{}, asked time.Time,
+	run context.Context, c runs.ClaimedTask, g *slotGroup, turn chan struct{}, claimedAt time.Time,
 ) *runningTask {
 	t := &runningTask{
 		ClaimedTask: c,
@@ -111,7 +111,7 @@ func (p *Pool) startAttempt(
 		timings:     timingsBefore(&c),
 		claimed:     p.cfg.Clock(),
 	}
-	t.ctx, t.span = p.cfg.Tracer.Process(t.lease.Context(), t.traced(asked))
+	t.ctx, t.span = p.cfg.Tracer.Process(t.lease.Context(), t.traced(claimedAt))
 	p.logOf(t).Info("task claimed")
 	t.ctx, t.end = context.WithTimeout(t.ctx, p.cfg.Timeout-c.Worked)
 	if g.Pool != nil && turn == nil {
@@ -135,7 +135,7 @@ func (p *Pool) endAttempt(t *runningTask) {
 	delete(p.running, t)
 	p.life.idleSince = p.cfg.Clock()
 	p.mu.Unlock()
-	p.giveTurns(t.group)
+	p.assignFreeDevices(t.group)
 	queue.Wake(t.group.freed)
 }
 

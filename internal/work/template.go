@@ -105,7 +105,7 @@ func (p *Pool) writeTemplate(
 	if sequence >= 0 {
 		text = w.Fold.Sequences[sequence].Text
 	}
-	made, err := template.New(ctx, read, of.TemplateChain, text)
+	converted, err := template.New(ctx, read, of.TemplateChain, text)
 	if pleat.CodeOf(err) == pleat.CodeInvalid {
 		err = pleat.InvalidField(at, ": the file %s %s", pleat.Clip(name), err)
 	}
@@ -119,17 +119,17 @@ func (p *Pool) writeTemplate(
 			Chain:    chain,
 			File:     filepath.Join(inputDir, fmt.Sprintf("template-%d.cif", len(w.Fold.Templates)+1)),
 		}
-		for k := range made.Residues {
-			r := &made.Residues[k]
+		for k := range converted.Residues {
+			r := &converted.Residues[k]
 			at, _ := r.Centre()
 			file.Residues = append(file.Residues, pleat.TemplateResidue{Position: r.Seq, CA: at})
 		}
-		if err := report.WriteFile(filepath.Join(w.Dir, file.File), made.WriteCIF); err != nil {
+		if err := report.WriteFile(filepath.Join(w.Dir, file.File), converted.WriteCIF); err != nil {
 			return p.referencedFailure(t, err, "templates")
 		}
 		w.Fold.Templates = append(w.Fold.Templates, file)
-		s.Log(fmt.Sprintf("chain %s: a template of %d residues, %d of them the same", chain, len(made.Residues),
-			made.Same))
+		s.Log(fmt.Sprintf("chain %s: a template of %d residues, %d of them the same", chain, len(converted.Residues),
+			converted.Same))
 	}
 	return nil
 }

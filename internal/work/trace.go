@@ -12,12 +12,12 @@ import (
 )
 
 // traced describes an attempt, which this worker asked for at a time, for its spans.
-func (t *runningTask) traced(asked time.Time) *tracing.Task {
+func (t *runningTask) traced(claimedAt time.Time) *tracing.Task {
 	m := &tracing.Task{
 		Trace:   t.Trace,
 		Task:    &t.Task,
 		Run:     t.Task.Run,
-		Asked:   asked,
+		Asked:   claimedAt,
 		Claimed: t.Claimed,
 	}
 	switch {

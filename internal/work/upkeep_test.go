@@ -29,11 +29,11 @@ func TestBrokenBatchSlowsNoOther(t *testing.T) {
 				}
 			}
 		}
-		made, err := s.Batches.CreateBatch(ctx, batches.NewBatch{Batch: pleat.Batch{Owner: u.Project}, Rows: rows})
+		created, err := s.Batches.CreateBatch(ctx, batches.NewBatch{Batch: pleat.Batch{Owner: u.Project}, Rows: rows})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return made.Batch
+		return created.Batch
 	}
 	broken := create(1)
 	storetest.Exec(t, address, "UPDATE batch_row SET input = '{' WHERE batch_id = '"+string(broken)+"'")

@@ -68,8 +68,8 @@ func (c *Client) FinishRun(ctx context.Context, l tasks.Lease, f runs.RunFinishe
 	if a == nil {
 		return pleat.ErrLost
 	}
-	own := runs.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
-	in := finishOf(&f, func(key string) bool { return strings.HasPrefix(key, own) })
+	prefix := runs.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
+	in := finishOf(&f, func(key string) bool { return strings.HasPrefix(key, prefix) })
 	in.Report = c.report(f.Progress)
 	return c.conclude(ctx, l, request{path: "finish", in: in})
 }

@@ -20,13 +20,13 @@ import (
 // holds a claim with all of them at the server, puts the tasks that come into given, and wakes the group, which calls
 // Claim again.
 type claims struct {
-	asks    map[string]*standingAsk // by the names of their queues
-	given   []runs.ClaimedTask
-	topics  map[string]map[chan struct{}]bool
-	changed chan struct{} // gets a token when asks or given have changed
-	idle    bool          // the last claim brought nothing
-	unsure  bool          // the answer to a claim may be lost
-	stray   bool          // a task could not be returned: the next claim does so, since it is not among those held
+	asks     map[string]*standingAsk // by the names of their queues
+	received []runs.ClaimedTask
+	topics   map[string]map[chan struct{}]bool
+	changed  chan struct{} // gets a token when asks or given have changed
+	idle     bool          // the last claim brought nothing
+	unsure   bool          // the answer to a claim may be lost
+	stray    bool          // a task could not be returned: the next claim does so, since it is not among those held
 }
 
 // standingAsk is the room of one slot group.
@@ -87,7 +87,7 @@ func (c *Client) Claim(
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []runs.ClaimedTask
-	c.claims.given = slices.DeleteFunc(c.claims.given, func(t runs.ClaimedTask) bool {
+	c.claims.received = slices.DeleteFunc(c.claims.received, func(t runs.ClaimedTask) bool {
 		fits := len(out) < filter.N && slices.Contains(filter.Queues, t.Task.Queue) &&
 			(filter.Memory == 0 || t.Task.Memory <= filter.Memory) &&
 			(filter.Owner == "" || t.Task.Owner == filter.Owner)
@@ -116,7 +116,7 @@ func (c *Client) Claim(
 // returnGiven releases the tasks among given for which fn is true. The caller holds mu.
 func (c *Client) returnGiven(fn func(t *runs.ClaimedTask) bool) {
 	var back []runs.ClaimedTask
-	c.claims.given = slices.DeleteFunc(c.claims.given, func(t runs.ClaimedTask) bool {
+	c.claims.received = slices.DeleteFunc(c.claims.received, func(t runs.ClaimedTask) bool {
 		if !fn(&t) {
 			return false
 		}
@@ -179,7 +179,7 @@ func (c *Client) nextAsks() []Ask {
 		c.mu.Lock()
 		if passed { // the group has no room any more, and so does not claim; it asks again when it has
 			for key, a := range c.claims.asks {
-				if slices.ContainsFunc(c.claims.given, func(t runs.ClaimedTask) bool {
+				if slices.ContainsFunc(c.claims.received, func(t runs.ClaimedTask) bool {
 					return slices.Contains(a.Queues, t.Task.Queue)
 				}) {
 					delete(c.claims.asks, key)
@@ -187,19 +187,19 @@ func (c *Client) nextAsks() []Ask {
 			}
 			c.returnGiven(func(*runs.ClaimedTask) bool { return true })
 		}
-		asks, refused, given := c.currentAsks(), c.refused, len(c.claims.given)
+		asks, refused, received := c.currentAsks(), c.refused, len(c.claims.received)
 		c.mu.Unlock()
 		switch {
 		case c.life.Err() != nil || refused != nil:
 			return nil
-		case len(asks) > 0 && given == 0:
+		case len(asks) > 0 && received == 0:
 			return asks
 		}
 		passed = false
 		select {
 		case <-c.claims.changed:
 		case <-late.C:
-			passed = given > 0
+			passed = received > 0
 		case <-c.life.Done():
 			return nil
 		}
@@ -309,12 +309,12 @@ func (c *Client) take(taskList []Task) {
 		}
 		claimed := t.claimed(c.worker, c.clock())
 		c.attempts[t.ID] = &attempt{number: t.Attempt, run: t.Run, token: t.Token, links: t.Links}
-		c.claims.given = append(c.claims.given, claimed)
+		c.claims.received = append(c.claims.received, claimed)
 		for ch := range c.claims.topics[tasks.QueueTopic(t.Queue)] {
 			queue.Wake(ch)
 		}
 	}
-	if len(c.claims.given) == 0 {
+	if len(c.claims.received) == 0 {
 		return
 	}
 	// Tasks that nobody waits for any more go back.
@@ -322,8 +322,8 @@ func (c *Client) take(taskList []Task) {
 }
 
 // NeedsFreshWorker reports whether a task waits that a new worker could claim, but not this one.
-func (c *Client) NeedsFreshWorker(ctx context.Context, own, fresh tasks.ClaimFilter) (bool, error) {
+func (c *Client) NeedsFreshWorker(ctx context.Context, current, fresh tasks.ClaimFilter) (bool, error) {
 	var out Answer
-	err := c.call(ctx, request{path: "fresh", in: Fresh{askOf(own), askOf(fresh)}, out: &out})
+	err := c.call(ctx, request{path: "fresh", in: Fresh{askOf(current), askOf(fresh)}, out: &out})
 	return out.Yes, err
 }

@@ -189,7 +189,7 @@ func (f *Finish) Finished(artifacts []pleat.Artifact) runs.RunFinished {
 
 // finishOf returns an outcome for the wire, without its progress. Artifacts whose keys are not of the attempt are those
 // of the source.
-func finishOf(f *runs.RunFinished, own func(key string) bool) Finish {
+func finishOf(f *runs.RunFinished, inAttempt func(key string) bool) Finish {
 	out := Finish{
 		State:       f.State,
 		Result:      f.Result,
@@ -203,7 +203,7 @@ func finishOf(f *runs.RunFinished, own func(key string) bool) Finish {
 		BinderRMSD:  f.BinderRMSD,
 	}
 	for i := range f.Artifacts {
-		if a := &f.Artifacts[i]; own(a.Key) {
+		if a := &f.Artifacts[i]; inAttempt(a.Key) {
 			out.Artifacts = append(out.Artifacts, filesOf(f.Artifacts[i:i+1])...)
 		} else {
 			out.Shared = append(out.Shared, a.Name)

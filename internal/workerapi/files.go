@@ -97,8 +97,8 @@ func (c *Client) ownFile(key string) (tasks.Lease, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, a := range c.attempts {
-		own := runs.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
-		if name, ok := strings.CutPrefix(key, own); ok {
+		prefix := runs.ArtifactKey(&pleat.Task{Run: a.run, Attempt: a.number}, "")
+		if name, ok := strings.CutPrefix(key, prefix); ok {
 			return tasks.Lease{Task: id, Attempt: a.number, Worker: c.worker}, name, nil
 		}
 	}
@@ -158,8 +158,8 @@ func (c *Client) linkOf(key string) (Link, bool) {
 func (c *Client) transfer(
 	ctx context.Context, method string, link Link, token string, body io.Reader, n int64,
 ) (*http.Response, error) {
-	address, own := link.URL, strings.HasPrefix(link.URL, Path)
-	if own {
+	address, sameServer := link.URL, strings.HasPrefix(link.URL, Path)
+	if sameServer {
 		address = c.base + address
 	}
 	req, err := http.NewRequestWithContext(ctx, method, address, body)
@@ -172,7 +172,7 @@ func (c *Client) transfer(
 			req.Header.Set(name, value)
 		}
 	}
-	if own {
+	if sameServer {
 		req.Header.Set("Authorization", "Bearer "+cmp.Or(token, c.sessionToken()))
 		tracing.Carry(ctx, req.Header)
 	}
@@ -184,7 +184,7 @@ func (c *Client) transfer(
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	if own {
+	if sameServer {
 		err = c.refusal(ctx, resp)
 		if pleat.CodeOf(err) == pleat.CodeNotFound {
 			err = blob.ErrNotFound

@@ -178,17 +178,17 @@ func publishUntilKilled(t *testing.T, url, job string, tenth func()) map[string]
 			}
 			answer, err := io.ReadAll(res.Body)
 			_ = res.Body.Close()
-			var made api.IngestedEvent
+			var created api.IngestedEvent
 			if err != nil {
 				return
 			}
-			if res.StatusCode != http.StatusOK || json.Unmarshal(answer, &made) != nil {
+			if res.StatusCode != http.StatusOK || json.Unmarshal(answer, &created) != nil {
 				t.Errorf("%d %s", res.StatusCode, answer)
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if ids[made.EventID] = failed; len(ids) == 10 {
+			if ids[created.EventID] = failed; len(ids) == 10 {
 				tenth()
 			}
 		})

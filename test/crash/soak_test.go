@@ -60,7 +60,7 @@ func TestSoak(t *testing.T) {
 		t.Logf("round %d: %d kills, %d acknowledged", round, kills, acked)
 	}
 	for name, s := range steady {
-		s.judge(name)
+		s.check(name)
 	}
 	t.Logf("%d kills, %d acknowledged; every one of them ended once", kills, acked)
 }
@@ -249,12 +249,12 @@ func (s *steadyServer) databaseBytes() int {
 	return testprogram.QueryInt(s.T, s.db, "SELECT pg_database_size(current_database())")
 }
 
-// judge compares how much each figure grew over the waves with what it may: the growth is the slope of a straight
+// check compares how much each figure grew over the waves with what it may: the growth is the slope of a straight
 // line through the figures (least squares) over the waves measured, without the first third, in which caches fill.
 // Allowed are 25 % of the median and 4 MiB of heap, 10 goroutines and open files (pools of connections fill late),
 // and 4 left-over files. The bytes of the database for each run may not grow by more than 10 %; they fall, since an
 // empty database has a size too.
-func (s *steadyServer) judge(name string) {
+func (s *steadyServer) check(name string) {
 	s.T.Helper()
 	waves := s.rest[len(s.rest)/3:]
 	for _, f := range []struct {

@@ -194,7 +194,7 @@ func (n *workflowNode) ask(in json.RawMessage) (string, error) {
 // foldWithFollowUps creates a fold that starts a question and a simulation.
 func (n *workflowNode) foldWithFollowUps() (string, error) {
 	steps := int64(1)
-	made, err := n.api.CreateJob(context.Background(), api.CreateJob{
+	created, err := n.api.CreateJob(context.Background(), api.CreateJob{
 		Name:      "follow",
 		Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: "GSGSGSGS"}}},
 		Params:    &api.Params{ModelName: "null", RecyclingSteps: &steps},
@@ -203,7 +203,7 @@ func (n *workflowNode) foldWithFollowUps() (string, error) {
 				"preset":"single_idr_fasta","sim_length_ns":0.001,"step_size_ns":0.001}}`),
 		},
 	}, api.CreateOptions{})
-	return made.JobID, err
+	return created.JobID, err
 }
 
 // awaitEnd waits until every fold, workflow and delivery has ended.

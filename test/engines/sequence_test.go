@@ -80,12 +80,12 @@ func (l *engineServer) sequences(t *testing.T, fold, model string) {
 	if !bytes.Equal(r.table, again.table) || !slices.EqualFunc(r.structures, again.structures, bytes.Equal) {
 		t.Error("the same seed gives another result")
 	}
-	made, err := l.api.FoldDesigns(context.Background(), id, api.FoldDesigns{
+	created, err := l.api.FoldDesigns(context.Background(), id, api.FoldDesigns{
 		Top: new(1), Params: json.RawMessage(`{"modelName":"mini"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := l.completed(made.Data[0].JobID)
+	v := l.completed(created.Data[0].JobID)
 	if got := v.Sequences[0].Sequence; got != r.Designs[0].Text("designed_chain_sequence") {
 		t.Errorf("the fold is of %s", got)
 	}

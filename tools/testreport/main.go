@@ -82,7 +82,7 @@ func run(out io.Writer, commands [][]string, packages int, file string, record b
 			return 1, err
 		}
 	case file != "":
-		if found := judge(recorded, r.cpu); len(found) > 0 {
+		if found := compareShares(recorded, r.cpu); len(found) > 0 {
 			for _, sentence := range found {
 				fmt.Fprintln(out, sentence)
 			}

@@ -121,10 +121,10 @@ func (r *report) endPackage(e event) {
 	r.done++
 	r.doneShare += r.recorded[name]
 	r.wall[name] = e.Elapsed
-	own := r.output[e.Package+" "]
+	output := r.output[e.Package+" "]
 	word := map[string]string{"pass": "ok  ", "fail": "FAIL", "skip": "?   "}[e.Action]
 	took := fmt.Sprintf("%.1fs", e.Elapsed)
-	if slices.ContainsFunc(own, func(line string) bool { return strings.Contains(line, "(cached)") }) {
+	if slices.ContainsFunc(output, func(line string) bool { return strings.Contains(line, "(cached)") }) {
 		took = "(cached)"
 	}
 	if e.Action == "fail" {

@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 		{"a new one", map[string]float64{"a": 60, "b": 38, "c": 2, "d": 10}, "d takes 9.1 %"},
 		{"most is cached", map[string]float64{"b": 78}, ""},
 	} {
-		got := strings.Join(judge(recorded, c.cpu), "\n")
+		got := strings.Join(compareShares(recorded, c.cpu), "\n")
 		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q; want %q", c.name, got, c.want)
 		}

@@ -22,9 +22,9 @@ const (
 	enough   = 80.0 // percent of the recorded shares that must have run, or too much was cached
 )
 
-// judge returns a sentence for each package that takes a third more than its recorded share. The shares of a run are
-// those among the packages that ran.
-func judge(recorded shares, cpu map[string]float64) (out []string) {
+// compareShares returns a sentence for each package that takes a third more than its recorded share. The shares of a
+// run are those among the packages that ran.
+func compareShares(recorded shares, cpu map[string]float64) (out []string) {
 	var expected, total float64
 	for name, seconds := range cpu {
 		expected += recorded[name]

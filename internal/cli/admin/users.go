@@ -200,11 +200,11 @@ func personalDataOf(ctx context.Context, s *store.Store, u people.User) (persona
 	if c.Issuer != "" {
 		out.Identity = &personalIdentity{c.Issuer, c.Subject, c.Email, append([]string{}, c.Groups...), c.At}
 	}
-	made, err := s.Ops.UserContents(ctx, u.ID)
+	content, err := s.Ops.UserContents(ctx, u.ID)
 	if err != nil {
 		return out, err
 	}
-	for _, m := range made {
+	for _, m := range content {
 		out.Counts[m.Kind]++
 		out.Created = append(out.Created, personalObject{m.Kind, m.ID, string(m.Project), m.Name, m.CreatedAt})
 	}
@@ -259,14 +259,14 @@ delete them, most at once and the last after about an hour.`,
 			if err != nil {
 				return err
 			}
-			made, err := s.Ops.UserContents(ctx, u.ID)
+			content, err := s.Ops.UserContents(ctx, u.ID)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "deleted; the account is %s from now on\n", u.Name)
-			if len(made) > 0 {
+			if len(content) > 0 {
 				const text = "%d of its things stay, in projects of several users\n"
-				fmt.Fprintf(cmd.OutOrStdout(), text, len(made))
+				fmt.Fprintf(cmd.OutOrStdout(), text, len(content))
 			}
 			return nil
 		})

@@ -68,7 +68,7 @@ batch that it created. Interrupting it leaves the batch running. The exit code t
 
 // submitBatch checks a batch, creates it and follows it, as the flags say. The files that were uploaded for it stay
 // once it is created.
-func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, with *brought) error {
+func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, with *uploadedInputs) error {
 	v, err := c.ValidateBatch(cmd.Context(), request)
 	if err != nil {
 		return err
@@ -88,16 +88,17 @@ func submitBatch(cmd *cobra.Command, c *api.Client, request api.CreateBatch, wit
 	if err != nil {
 		return err
 	}
-	made, err := c.CreateBatch(cmd.Context(), request, api.CreateOptions{IdempotencyKey: key})
+	created, err := c.CreateBatch(cmd.Context(), request, api.CreateOptions{IdempotencyKey: key})
 	if err != nil {
 		return err
 	}
-	with.made = false
-	fmt.Fprintf(cmd.ErrOrStderr(), "batch %s: %d rows, %d of them different\n", made.BatchID, made.Rows, made.Jobs)
+	with.created = false
+	const format = "batch %s: %d rows, %d of them different\n"
+	fmt.Fprintf(cmd.ErrOrStderr(), format, created.BatchID, created.Rows, created.Jobs)
 	if cli.IsOn(cmd, "no-wait") {
-		return cli.PrintLine(cmd, made, made.BatchID)
+		return cli.PrintLine(cmd, created, created.BatchID)
 	}
-	return finishBatch(cmd, c, made.BatchID)
+	return finishBatch(cmd, c, created.BatchID)
 }
 
 // finishBatch follows a batch to its end and prints it. The error has cli.ExitUnfinished if a row ended without a
@@ -316,11 +317,11 @@ samples, are the model's defaults. POST /v1/batches/{id}/rerun takes any paramet
 			return err
 		}
 		in.Params, params.Seed = &params, cli.TextOrNil(seed)
-		made, err := c.RerunBatch(cmd.Context(), args[0], in)
+		created, err := c.RerunBatch(cmd.Context(), args[0], in)
 		if err != nil {
 			return err
 		}
-		return cli.PrintLine(cmd, made, made.BatchID)
+		return cli.PrintLine(cmd, created, created.BatchID)
 	})
 	f := c.Flags()
 	f.StringVar(&params.ModelName, "model", "", "model of the new rows; default: that of the batch")

@@ -32,7 +32,7 @@ const maxBatchFile = 64 << 20
 var rowOptions = format.Options{Rows: true, Bytes: maxBatchFile, Jobs: pleat.MaxBatchRows}
 
 // read reads a batch from a file or a folder, and uploads the alignments that it names; - is standard input.
-func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.CreateBatch, brought, error) {
+func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.CreateBatch, uploadedInputs, error) {
 	out := api.CreateBatch{
 		Kind:   string(pleat.BatchList),
 		Params: &api.Params{ModelName: b.model, Seed: cli.TextOrNil(b.seed)},
@@ -41,7 +41,7 @@ func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.Cr
 	if path == "-" {
 		out.Name = "batch"
 	}
-	var with brought
+	var with uploadedInputs
 	var err error
 	if isFolder(path) {
 		if full, err := filepath.Abs(path); err == nil {
@@ -59,16 +59,18 @@ func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.Cr
 }
 
 // readFile reads a batch from a file: a request, or a file of another program whose jobs are the rows.
-func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out *api.CreateBatch) (brought, error) {
+func (b batchInput) readFile(
+	cmd *cobra.Command, c *api.Client, path string, out *api.CreateBatch,
+) (uploadedInputs, error) {
 	text, dir, err := readInput(cmd, path, "the file", maxBatchFile)
 	if err != nil {
-		return brought{}, cli.UsageError(err)
+		return uploadedInputs{}, cli.UsageError(err)
 	}
 	if data := bytes.TrimPrefix([]byte(text), []byte("\ufeff")); isBatchRequest(data) {
 		flags := *out
 		*out = api.CreateBatch{Kind: flags.Kind}
 		if err := api.DecodeAs("the file", data, out); err != nil {
-			return brought{}, cli.UsageError(err)
+			return uploadedInputs{}, cli.UsageError(err)
 		}
 		if out.Name == "" {
 			out.Name = flags.Name
@@ -78,22 +80,22 @@ func (b batchInput) readFile(cmd *cobra.Command, c *api.Client, path string, out
 		} else if b.seed != "" {
 			out.Params.Seed = &b.seed
 		}
-		return brought{}, nil
+		return uploadedInputs{}, nil
 	}
 	from, err := openSources(cmd, dir)
 	if err != nil {
-		return brought{}, err
+		return uploadedInputs{}, err
 	}
 	defer from.close()
 	if text, err = from.detach(text); err != nil {
-		return brought{}, cli.Usagef("%s: %w", path, err)
+		return uploadedInputs{}, cli.Usagef("%s: %w", path, err)
 	}
 	opt := rowOptions
 	opt.Name, opt.Files = out.Name, from.files()
 	if _, err := format.Import(text, from.format, opt); err != nil {
-		return brought{}, cli.Usagef("%s: %w", path, err)
+		return uploadedInputs{}, cli.Usagef("%s: %w", path, err)
 	}
-	with, err := from.bring(cmd, c, false)
+	with, err := from.upload(cmd, c, false)
 	if err != nil {
 		return with, err
 	}
@@ -145,16 +147,18 @@ func (b batchInput) row(id string, j *pleat.Job, of *api.Params) api.BatchJob {
 
 // readFolder reads a batch from the files of a folder, each of whose jobs is a row. If one cannot be read, there is no
 // batch.
-func (b batchInput) readFolder(cmd *cobra.Command, c *api.Client, dir string, out *api.CreateBatch) (brought, error) {
+func (b batchInput) readFolder(
+	cmd *cobra.Command, c *api.Client, dir string, out *api.CreateBatch,
+) (uploadedInputs, error) {
 	in, err := openInputs(cmd, dir, rowOptions)
 	if err != nil {
-		return brought{}, err
+		return uploadedInputs{}, err
 	}
 	defer in.from.close()
 	if err := in.fault(); err != nil {
-		return brought{}, cli.UsageError(err)
+		return uploadedInputs{}, cli.UsageError(err)
 	}
-	with, err := in.from.bring(cmd, c, false)
+	with, err := in.from.upload(cmd, c, false)
 	if err != nil {
 		return with, err
 	}

@@ -59,9 +59,9 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 		input["temperature"], _ = f.GetFloat64("temperature")
 	}
 	for _, flag := range []string{"epitope", "avoid", "redesign"} {
-		given, _ := f.GetStringArray(flag)
+		values, _ := f.GetStringArray(flag)
 		var list []map[string]any
-		for _, text := range given {
+		for _, text := range values {
 			one, err := chainResidues(text, flag, input["numbering"] == "author")
 			if err != nil {
 				return nil, err
@@ -72,8 +72,8 @@ func designInput(cmd *cobra.Command) (map[string]any, error) {
 			input[flag] = list
 		}
 	}
-	asked := slices.ContainsFunc([]string{"kind", "length", "sequence", "cyclic"}, f.Changed)
-	if input["redesign"] == nil || asked { // the service says that both are too much
+	hasBinderFlags := slices.ContainsFunc([]string{"kind", "length", "sequence", "cyclic"}, f.Changed)
+	if input["redesign"] == nil || hasBinderFlags { // the service says that both are too much
 		input["binder"] = binderInput(cmd)
 	}
 	if input["redesign"] != nil && input["protocolName"] == nil {

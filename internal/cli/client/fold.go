@@ -210,14 +210,14 @@ func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) 
 
 // foldRequests returns the requests of the command line without variants: one, unless the file has several jobs; and
 // the files that were uploaded for them. Flags override what the file says.
-func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]api.CreateJob, brought, error) {
+func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]api.CreateJob, uploadedInputs, error) {
 	name := cli.FlagText(cmd, "name")
 	model := ""
 	if len(models) > 0 {
 		model = models[0]
 	}
 	var jobs []api.CreateJob
-	var with brought
+	var with uploadedInputs
 	if len(args) == 1 {
 		var err error
 		if jobs, with, err = importFile(cmd, c, args[0], model); err != nil {
@@ -237,8 +237,8 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 	for i := range jobs {
 		jobs[i].Name = words.Shorten(cmp.Or(name, jobs[i].Name), pleat.MaxName)
 		jobs[i].IsPublic = cli.IsOn(cmd, "public")
-		if made := cli.FlagText(cmd, "alignment-id"); made != "" {
-			jobs[i].Params.AlignmentID = &made
+		if alignment := cli.FlagText(cmd, "alignment-id"); alignment != "" {
+			jobs[i].Params.AlignmentID = &alignment
 		}
 	}
 	return jobs, with, nil
@@ -246,10 +246,10 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 
 // importFile reads a file, uploads what it names and sends it to the server, which returns its jobs; it prints the
 // notes on what a job cannot express. The path - is standard input. A file that is not valid is refused unsent.
-func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, brought, error) {
+func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, uploadedInputs, error) {
 	text, dir, err := readInput(cmd, path, path, format.MaxDetach)
 	if err != nil {
-		return nil, brought{}, err
+		return nil, uploadedInputs{}, err
 	}
 	name := ""
 	if path != "-" {
@@ -257,15 +257,15 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 	}
 	from, err := openSources(cmd, dir)
 	if err != nil {
-		return nil, brought{}, err
+		return nil, uploadedInputs{}, err
 	}
 	defer from.close()
 	if text, err = from.detach(text); err != nil {
-		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
+		return nil, uploadedInputs{}, fmt.Errorf("%s: %w", path, err)
 	}
 	file := api.ImportJobs{Content: text, Format: string(from.format), ModelName: model, Name: name}
 	if _, err := format.Import(text, from.format, format.Options{Name: name, Files: from.files()}); err != nil {
-		return nil, brought{}, fmt.Errorf("%s: %w", path, err)
+		return nil, uploadedInputs{}, fmt.Errorf("%s: %w", path, err)
 	}
 	got, with, err := importText(cmd, c, file, from)
 	if api.StatusOf(err) == http.StatusBadRequest {
@@ -278,8 +278,8 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 // importText has the server read a text, after the files that it names were uploaded.
 func importText(
 	cmd *cobra.Command, c *api.Client, file api.ImportJobs, from *sources,
-) (api.ImportedJobs, brought, error) {
-	with, err := from.bring(cmd, c, true)
+) (api.ImportedJobs, uploadedInputs, error) {
+	with, err := from.upload(cmd, c, true)
 	if err != nil {
 		return api.ImportedJobs{}, with, err
 	}

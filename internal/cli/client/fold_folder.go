@@ -314,9 +314,10 @@ func (r *folderFold) sendOnce(j *results.LoggedJob) error {
 		}
 		return err
 	}
-	made, err := r.c.CreateJob(r.cmd.Context(), *j.Request, api.CreateOptions{IdempotencyKey: j.Key, NoCache: noCache})
+	opt := api.CreateOptions{IdempotencyKey: j.Key, NoCache: noCache}
+	created, err := r.c.CreateJob(r.cmd.Context(), *j.Request, opt)
 	if err == nil {
-		j.Job = made.JobID
+		j.Job = created.JobID
 		fmt.Fprintf(r.cmd.ErrOrStderr(), "job %s: %s\n", j.Job, j.Label())
 	}
 	return err

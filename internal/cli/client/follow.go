@@ -94,8 +94,8 @@ type waiter struct {
 	// heard gets a value with each event; one that is not read is enough.
 	heard chan struct{}
 	// note prints a line; told is the last reason that was printed of what still waits.
-	note func(line string)
-	told string
+	note    func(line string)
+	printed string
 }
 
 func newWaiter(note func(line string)) *waiter {
@@ -138,10 +138,10 @@ func (w *waiter) watch(ctx context.Context, waiting func(context.Context) (*api.
 		switch {
 		case err != nil: // the stream reports faults
 		case why == nil:
-			w.told = ""
-		case why.Reason != w.told:
-			w.told = why.Reason
-			w.note("waiting: " + cli.PrintableLine(w.told))
+			w.printed = ""
+		case why.Reason != w.printed:
+			w.printed = why.Reason
+			w.note("waiting: " + cli.PrintableLine(w.printed))
 		}
 	}
 }

@@ -156,13 +156,13 @@ func (in *inputFolder) parse(
 // and needed is what the command needs instead of --sequence.
 func sequenceOr(argument, needed string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		path, given := cmd.CommandPath(), cmd.Flags().Changed("sequence")
+		path, hasSequence := cmd.CommandPath(), cmd.Flags().Changed("sequence")
 		switch {
 		case len(args) > 1:
 			return cli.Usagef("%s accepts one %s, not %d", path, argument, len(args))
-		case len(args) == 1 && given:
+		case len(args) == 1 && hasSequence:
 			return cli.Usagef("give a %s or --sequence, not both", argument)
-		case len(args) == 0 && !given:
+		case len(args) == 0 && !hasSequence:
 			return cli.Usagef("%s needs %s or --sequence; see %s --help", path, needed, path)
 		}
 		return nil

@@ -202,8 +202,8 @@ output. The key is not shown again. pleat projects remove ends it.`,
 	}, []string{"a name"}, func(cmd *cobra.Command, c *api.Client, project string, args []string) error {
 		in.Name = args[0]
 		in.ExpiresAt = cli.TextOrNil(expires)
-		made, err := c.CreateServiceUser(cmd.Context(), project, in)
-		return cli.Say(cmd, err, "%s", made.Key.Secret)
+		created, err := c.CreateServiceUser(cmd.Context(), project, in)
+		return cli.Say(cmd, err, "%s", created.Key.Secret)
 	})
 	f := c.Flags()
 	f.StringVar(&in.Role, "role", "member", "viewer or member")

@@ -156,15 +156,15 @@ func spentKey(r *api.SpentRow, title string) *string {
 
 // spentCells are the cells of a sum.
 func spentCells(s *api.Spent) []string {
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
+	integer := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
-		whole(s.Attempts),
+		integer(s.Attempts),
 		formatSeconds(&s.Seconds),
 		formatSeconds(s.GPU),
 		formatSeconds(s.CPU),
-		whole(s.Runs),
-		whole(s.Tokens),
-		whole(s.Bytes),
+		integer(s.Runs),
+		integer(s.Tokens),
+		integer(s.Bytes),
 	}
 }
 

@@ -111,18 +111,18 @@ func runVerify(cmd *cobra.Command, c *api.Client, id string) error {
 	if len(was.structures) == 0 {
 		return fmt.Errorf("the job %s has no structure to compare: %s predicts none", id, was.Parameters.ModelName)
 	}
-	made, err := repeat(cmd, c, was)
+	repeated, err := repeat(cmd, c, was)
 	if err != nil {
 		return err
 	}
-	now, err := completed(ctx, c, made)
+	now, err := completed(ctx, c, repeated)
 	if err != nil {
 		return err
 	}
 	v := comparison{
 		Job:       id,
 		Run:       was.JobRunID,
-		JobAgain:  made,
+		JobAgain:  repeated,
 		Again:     now.JobRunID,
 		Seed:      was.config.Seed,
 		Changed:   was.config.changes(&now.config),
@@ -150,17 +150,17 @@ func repeat(cmd *cobra.Command, c *api.Client, was *completedRun) (string, error
 	if err != nil {
 		return "", err
 	}
-	made, err := c.CreateJob(ctx, *job, api.CreateOptions{NoCache: true, From: from})
+	created, err := c.CreateJob(ctx, *job, api.CreateOptions{NoCache: true, From: from})
 	if err == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", made.JobID, pleat.Clip(made.JobName))
-		if err = follow(cmd, c, made.JobID); err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "job %s: %s\n", created.JobID, pleat.Clip(created.JobName))
+		if err = follow(cmd, c, created.JobID); err != nil {
 			return "", err // the job continues, and needs its alignments
 		}
 	}
 	if temporary {
 		deleteItem(ctx, c, from)
 	}
-	return made.JobID, err
+	return created.JobID, err
 }
 
 // completedRun is a completed run: its results, its configuration, and its structures by file name.

@@ -77,15 +77,15 @@ func OpenLog(dir string) (*Log, error) {
 	}
 	defer root.Close()
 	l := &Log{jobs: map[string]*LoggedJob{}, Folders: map[string]bool{}}
-	whole, err := l.read(root)
+	size, err := l.read(root)
 	if err != nil {
 		return nil, err
 	}
 	if l.f, err = root.OpenFile(foldLogFile, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
 		return nil, fmt.Errorf("open %s: %w", foldLogFile, err)
 	}
-	if err = l.f.Truncate(whole); err == nil {
-		_, err = l.f.Seek(whole, io.SeekStart)
+	if err = l.f.Truncate(size); err == nil {
+		_, err = l.f.Seek(size, io.SeekStart)
 	}
 	if err != nil {
 		l.Close()
@@ -95,7 +95,7 @@ func OpenLog(dir string) (*Log, error) {
 }
 
 // read reads the log and returns the length of its whole lines.
-func (l *Log) read(root *os.Root) (whole int64, err error) {
+func (l *Log) read(root *os.Root) (size int64, err error) {
 	in, err := root.Open(foldLogFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -108,7 +108,7 @@ func (l *Log) read(root *os.Root) (whole int64, err error) {
 	for n := 1; ; n++ {
 		line, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return whole, nil
+			return size, nil
 		}
 		var j LoggedJob
 		if err == nil && len(line) > maxFoldLogLine {
@@ -128,7 +128,7 @@ func (l *Log) read(root *os.Root) (whole int64, err error) {
 		}
 		l.jobs[j.Key] = &j
 		l.Folders[j.Folder] = true
-		whole += int64(len(line))
+		size += int64(len(line))
 	}
 }
 

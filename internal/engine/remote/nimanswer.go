@@ -233,15 +233,15 @@ func (b *plddtScale) add(v, weight float64) {
 // factor returns what the values must be multiplied with to be pLDDT from 0 to 100: 1, or 100 for fractions; 0: they
 // are not pLDDT.
 func (b *plddtScale) factor(mean *float64) float32 {
-	own := b.total / b.weight
+	chainMean := b.total / b.weight
 	switch {
 	case b.min < 0 || b.max > 100.01:
 		return 0
 	case mean == nil && b.max <= 1:
 		return 0
-	case mean == nil || math.Abs(own-100**mean) <= 5:
+	case mean == nil || math.Abs(chainMean-100**mean) <= 5:
 		return 1
-	case b.max <= 1 && math.Abs(own-*mean) <= 0.05:
+	case b.max <= 1 && math.Abs(chainMean-*mean) <= 0.05:
 		return 100
 	}
 	return 0

@@ -116,23 +116,23 @@ func (q *predictRequest) readDesigns(d *report.Designs) error {
 
 // designedBy returns the parameters as they took effect: those that were asked for, and what the runner says of the
 // others.
-func (q *predictRequest) designedBy(asked *pleat.DesignParams) (pleat.DesignParams, error) {
+func (q *predictRequest) designedBy(params *pleat.DesignParams) (pleat.DesignParams, error) {
 	if len(q.result.Params) == 0 || string(q.result.Params) == "null" {
-		return *asked, nil
+		return *params, nil
 	}
 	values, names := map[string]json.RawMessage{}, design.ParamNames
 	if err := json.Unmarshal(q.result.Params, &values); err != nil {
-		return *asked, errors.New("its params are no object")
+		return *params, errors.New("its params are no object")
 	}
 	for name := range values {
 		if !slices.Contains(names, name) {
 			delete(values, name)
 		}
 	}
-	for name, v := range asked.Map() {
+	for name, v := range params.Map() {
 		raw, err := json.Marshal(v)
 		if err != nil {
-			return *asked, err
+			return *params, err
 		}
 		if values[name] == nil || string(values[name]) == "null" {
 			values[name] = raw

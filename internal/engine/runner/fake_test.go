@@ -125,7 +125,7 @@ func (f *fake) say(m any) {
 	_, _ = os.Stdout.Write(line)
 }
 
-func (f *fake) beat() {
+func (f *fake) heartbeat() {
 	for range time.Tick(50 * time.Millisecond) {
 		if !f.mute.Load() {
 			f.say(wirePong{Type: "pong", Mem: &wireMem{RSS: f.rss.Load()}})
@@ -165,7 +165,7 @@ func (f *fake) run() {
 		switch m := m.(type) {
 		case *wireHello:
 			f.say(wirePong{Type: "pong", Protocol: wireProtocol, Engine: "fake"})
-			go f.beat()
+			go f.heartbeat()
 		case *wireLoad:
 			f.load(m)
 		case *wirePredict:

@@ -142,14 +142,14 @@ func structureFiles(file, pae string) []inputFile {
 func (a *runnerAttempt) foldRequests() []*predictRequest {
 	f := a.work.Fold
 	if a.work.Model.Has(pleat.FeatureComplex) {
-		whole := foldRequest(f, f.Sequences)
+		request := foldRequest(f, f.Sequences)
 		for _, al := range f.Alignments {
-			whole.files = append(whole.files, alignmentFiles(al, al.Sequence)...)
+			request.files = append(request.files, alignmentFiles(al, al.Sequence)...)
 		}
 		for i := range f.Templates {
-			whole.files = append(whole.files, templateFile(f, &f.Templates[i], f.Templates[i].Sequence))
+			request.files = append(request.files, templateFile(f, &f.Templates[i], f.Templates[i].Sequence))
 		}
-		return []*predictRequest{whole}
+		return []*predictRequest{request}
 	}
 	var out []*predictRequest
 	for i, s := range f.Sequences {
@@ -219,14 +219,14 @@ func componentOf(c *pleat.Component) componentInput {
 
 // templateFile returns the file of a template for the sequence with an index in the request.
 func templateFile(f *pleat.FoldInput, t *pleat.FoldTemplate, sequence int) inputFile {
-	given := &f.Constraints.Templates[t.Template]
+	template := &f.Constraints.Templates[t.Template]
 	return inputFile{
 		kind:     "template",
 		path:     t.File,
 		sequence: &sequence,
 		chain:    t.Chain,
-		force:    given.Force,
-		distance: given.MaxDistance,
+		force:    template.Force,
+		distance: template.MaxDistance,
 	}
 }
 

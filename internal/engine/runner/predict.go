@@ -246,7 +246,7 @@ func (r *runningRequest) interrupt(ctx context.Context, from *listener) outcome 
 	for {
 		select {
 		case msg := <-from.messages:
-			if ends(msg, r.message.ID) {
+			if isLast(msg, r.message.ID) {
 				return out // a result that comes now is too late
 			}
 		case <-r.gone:
@@ -266,7 +266,7 @@ func (r *runningRequest) awaitEnd(from *listener) {
 	for {
 		select {
 		case msg := <-from.messages:
-			if ends(msg, r.message.ID) {
+			if isLast(msg, r.message.ID) {
 				return
 			}
 		case <-r.gone:
@@ -279,8 +279,8 @@ func (r *runningRequest) awaitEnd(from *listener) {
 	}
 }
 
-// ends reports whether a message is the last about a request.
-func ends(m any, id string) bool {
+// isLast reports whether a message is the last about a request.
+func isLast(m any, id string) bool {
 	switch m := m.(type) {
 	case *wireResult:
 		return m.ID == id

@@ -222,11 +222,11 @@ func (s *Issuer) device(w http.ResponseWriter, r *http.Request) {
 		answer(w, 401, map[string]string{"error": "invalid_client"})
 		return
 	}
-	code, shown := rand.Text(), rand.Text()[:8]
-	s.devices[code] = &grant{client: DeviceClient, challenge: r.PostFormValue("code_challenge"), code: shown,
+	code, userCode := rand.Text(), rand.Text()[:8]
+	s.devices[code] = &grant{client: DeviceClient, challenge: r.PostFormValue("code_challenge"), code: userCode,
 		scope: r.PostFormValue("scope")}
-	answer(w, 200, map[string]any{"device_code": code, "user_code": shown, "verification_uri": s.URL + PathDevice,
-		"verification_uri_complete": s.URL + PathDevice + "?code=" + shown, "expires_in": 600, "interval": 1})
+	answer(w, 200, map[string]any{"device_code": code, "user_code": userCode, "verification_uri": s.URL + PathDevice,
+		"verification_uri_complete": s.URL + PathDevice + "?code=" + userCode, "expires_in": 600, "interval": 1})
 }
 
 func (s *Issuer) revoke(w http.ResponseWriter, r *http.Request) {

@@ -145,13 +145,13 @@ func (s *Server) session(c *smtp.Conn) (smtp.Session, error) {
 	s.most = max(s.most, s.open)
 	s.mu.Unlock()
 	if err := s.answer(c, "connect"); err != nil {
-		s.left()
+		s.countClosed()
 		return nil, err
 	}
 	return &session{server: s, conn: c, known: !s.opt.Auth}, nil
 }
 
-func (s *Server) left() {
+func (s *Server) countClosed() {
 	s.mu.Lock()
 	s.open--
 	s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *session) Auth(string) (sasl.Server, error) {
 func (s *session) Reset() {}
 
 func (s *session) Logout() error {
-	s.server.left()
+	s.server.countClosed()
 	return nil
 }
 

@@ -103,8 +103,8 @@ func (h *Handlers) createBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	made, err := h.Batches.CreateBatch(ctx, b.NewBatch)
-	out := wire.CreatedBatch(made)
+	created, err := h.Batches.CreateBatch(ctx, b.NewBatch)
+	out := wire.CreatedBatch(created)
 	out.Notes = append(out.Notes, b.Notes...)
 	return out, c.WithRetryAfter(ctx, err, rowQuota)
 }

@@ -23,8 +23,8 @@ type rowCounts struct {
 	kept map[pleat.BatchID]*route.Cached[map[pleat.State]int]
 }
 
-// of returns the counts of a batch. Readers of one batch do not wait for those of another.
-func (k *rowCounts) of(id pleat.BatchID) *route.Cached[map[pleat.State]int] {
+// get returns the counts of a batch. Readers of one batch do not wait for those of another.
+func (k *rowCounts) get(id pleat.BatchID) *route.Cached[map[pleat.State]int] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.kept[id] == nil {
@@ -41,7 +41,7 @@ func (h *Handlers) countRows(ctx context.Context, b *pleat.Batch) (err error) {
 	if b.Counts != nil || b.Rows <= countedEachTime {
 		return h.Batches.CountRows(ctx, b)
 	}
-	b.Counts, err = h.counts.of(b.ID).Get(ctx, func(ctx context.Context) (map[pleat.State]int, error) {
+	b.Counts, err = h.counts.get(b.ID).Get(ctx, func(ctx context.Context) (map[pleat.State]int, error) {
 		counted := *b
 		err := h.Batches.CountRows(ctx, &counted)
 		return counted.Counts, err

@@ -43,6 +43,6 @@ func (h *Handlers) rerunBatch(
 	if err != nil {
 		return api.CreatedBatch{}, err
 	}
-	made, err := h.Batches.CreateBatch(ctx, n)
-	return wire.CreatedBatch(made), c.WithRetryAfter(ctx, err, rowQuota)
+	created, err := h.Batches.CreateBatch(ctx, n)
+	return wire.CreatedBatch(created), c.WithRetryAfter(ctx, err, rowQuota)
 }

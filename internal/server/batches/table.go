@@ -289,17 +289,17 @@ func (h *Handlers) batchEventStream(ctx context.Context, c *route.Call) error {
 func (h *Handlers) nextChange(
 	ctx context.Context, c *route.Call, st *route.Events, news <-chan struct{}, seen pleat.Batch, to wire.Audience,
 ) (*pleat.Batch, error) {
-	told := false
+	notified := false
 	for {
 		wake, err := st.Next(ctx, news)
 		if err != nil || wake == route.WakeEnd {
 			return nil, err
 		}
-		if wake == route.WakeNews || wake == route.WakePoll && !told && h.DB.Notified() {
-			told = told || wake == route.WakeNews
+		if wake == route.WakeNews || wake == route.WakePoll && !notified && h.DB.Notified() {
+			notified = notified || wake == route.WakeNews
 			continue // counting the rows waits for the next poll
 		}
-		told = false
+		notified = false
 		now, audience, err := h.readableBatch(ctx, c)
 		if err != nil || audience != to {
 			return nil, err

@@ -20,14 +20,14 @@ func (h *Handlers) foldDesigns(ctx context.Context, c *route.Call, in *api.FoldD
 	if err != nil {
 		return out, err
 	}
-	made, err := h.foldedBefore(ctx, c, q.once)
-	if err == nil && made == nil {
-		made, err = h.foldChosen(ctx, c, in.Name, q)
+	created, err := h.foldedBefore(ctx, c, q.once)
+	if err == nil && created == nil {
+		created, err = h.foldChosen(ctx, c, in.Name, q)
 	}
 	if err != nil {
 		return out, err
 	}
-	for i, m := range made {
+	for i, m := range created {
 		out.Data = append(out.Data, api.FoldedDesign{
 			DesignID:  q.chosen.Rows[i].Text("id"),
 			FinalRank: q.chosen.Rows[i].Rank(),
@@ -91,7 +91,7 @@ func (h *Handlers) foldChosen(ctx context.Context, c *route.Call, name string, q
 	if err != nil {
 		return nil, err
 	}
-	made, replayed, err := h.Runs.FoldDesigns(ctx, n)
+	created, replayed, err := h.Runs.FoldDesigns(ctx, n)
 	if err != nil {
 		return nil, c.WithJobQuota(ctx, err)
 	}
@@ -100,7 +100,7 @@ func (h *Handlers) foldChosen(ctx context.Context, c *route.Call, name string, q
 			c.CountRun(n.Jobs[i].Job.Run.Model)
 		}
 	}
-	return made, nil
+	return created, nil
 }
 
 // designFolds returns the folds of the designs of a workflow, for its owner.

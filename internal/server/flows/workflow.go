@@ -167,10 +167,10 @@ func (h *Handlers) readWorkflow(ctx context.Context, id pleat.WorkflowID) (api.W
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	own := visibleWorkflow{WorkflowView: v, to: wire.ForOwner}
-	out, err := h.workflowOut(ctx, &own)
+	visible := visibleWorkflow{WorkflowView: v, to: wire.ForOwner}
+	out, err := h.workflowOut(ctx, &visible)
 	if err == nil {
-		err = h.addDesign(ctx, &own, &out)
+		err = h.addDesign(ctx, &visible, &out)
 	}
 	return out, err
 }

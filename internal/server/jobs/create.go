@@ -34,7 +34,7 @@ func (h *Handlers) createJob(ctx context.Context, c *route.Call, in *api.CreateJ
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	made, err := h.Runs.CreateJob(ctx, runs.NewJob{
+	created, err := h.Runs.CreateJob(ctx, runs.NewJob{
 		By:     c.Cred.Credential,
 		Job:    f.Job,
 		Run:    f.Run,
@@ -45,18 +45,18 @@ func (h *Handlers) createJob(ctx context.Context, c *route.Call, in *api.CreateJ
 	if err != nil {
 		return api.CreatedJob{}, c.WithJobQuota(ctx, err)
 	}
-	c.Created = route.Subject{Job: made.Job, Run: made.Run}
-	if made.Replayed {
+	c.Created = route.Subject{Job: created.Job, Run: created.Run}
+	if created.Replayed {
 		u, err := c.Usage(ctx)
 		if err != nil {
 			return api.CreatedJob{}, err
 		}
-		made.Usage = u.Jobs
+		created.Usage = u.Jobs
 	} else {
 		c.CountRun(f.Model.Name)
 	}
-	c.ShowQuota(made.Usage)
-	return wire.CreatedJob(made), nil
+	c.ShowQuota(created.Usage)
+	return wire.CreatedJob(created), nil
 }
 
 // rerun is POST /v1/jobs/{id}/runs, for the owner: a new run of the same input, with the parameters of the request or
@@ -86,12 +86,12 @@ func (h *Handlers) rerun(ctx context.Context, c *route.Call, in *api.Rerun) (api
 	if err != nil {
 		return api.CreatedJob{}, err
 	}
-	made, err := h.Runs.Rerun(ctx, c.Reach(), id, f.Run)
+	created, err := h.Runs.Rerun(ctx, c.Reach(), id, f.Run)
 	if err != nil {
 		return api.CreatedJob{}, c.WithJobQuota(ctx, err)
 	}
-	c.Created.Run = made.Run
+	c.Created.Run = created.Run
 	c.CountRun(f.Model.Name)
-	c.ShowQuota(made.Usage)
-	return wire.CreatedJob(made), nil
+	c.ShowQuota(created.Usage)
+	return wire.CreatedJob(created), nil
 }

@@ -24,17 +24,17 @@ func (h *Handlers) linkedTo(ctx context.Context, j *pleat.Job, to wire.Audience)
 	if err != nil {
 		return out, err
 	}
-	made, ok, err := h.Runs.FoldedDesign(ctx, j.ID)
+	fold, ok, err := h.Runs.FoldedDesign(ctx, j.ID)
 	if err != nil || !ok {
 		return out, err
 	}
-	v, err := h.Runs.WorkflowView(ctx, made.Workflow)
+	v, err := h.Runs.WorkflowView(ctx, fold.Workflow)
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		return out, nil // it was deleted
 	}
 	if w := &v.Workflow; err == nil && (to == wire.ForOwner && w.Owner == j.Owner || w.Public) {
 		out = append(out, api.LinkedItem{
-			ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name, DesignID: made.Design,
+			ID: string(w.ID), Type: w.Type, Status: string(w.State), Name: w.Name, DesignID: fold.Design,
 		})
 	}
 	return out, err

@@ -32,10 +32,10 @@ func (h *Handlers) listProjects(ctx context.Context, c *route.Call) (api.List[ap
 }
 
 // allProjects returns all projects that are not users' own, with the roles that an operator has in some of them.
-func (h *Handlers) allProjects(ctx context.Context, own []people.Membership) ([]people.Membership, error) {
+func (h *Handlers) allProjects(ctx context.Context, memberships []people.Membership) ([]people.Membership, error) {
 	roles := map[pleat.ProjectID]pleat.Role{}
-	for i := range own {
-		roles[own[i].Project.ID] = own[i].Role
+	for i := range memberships {
+		roles[memberships[i].Project.ID] = memberships[i].Role
 	}
 	list, err := h.People.Projects(ctx)
 	out := make([]people.Membership, 0, len(list))

@@ -41,12 +41,12 @@ func (h *Handlers) spentQuery(c *route.Call, keys ...people.UsageKey) (people.Sp
 	case days > maxSpentDays:
 		return q, pleat.InvalidField("from", " is %d days before to; at most %d days are allowed", days-1, maxSpentDays)
 	}
-	given, named := c.R.URL.Query()["by"]
+	values, named := c.R.URL.Query()["by"]
 	if !named {
 		q.By = keys[:2]
 		return q, nil
 	}
-	for name := range strings.SplitSeq(given[0], ",") {
+	for name := range strings.SplitSeq(values[0], ",") {
 		key := people.UsageKey(strings.TrimSpace(name))
 		switch {
 		case key == "":

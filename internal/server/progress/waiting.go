@@ -123,12 +123,12 @@ func waitingReason(w *runs.WaitingTask, working workers.Working, model string) s
 	case w.Before >= 1000:
 		return "at least 1000 tasks are before it in its queue"
 	}
-	own := ""
+	project := ""
 	if w.Own > 0 {
-		own = fmt.Sprintf(", %d of them yours", w.Own)
+		project = fmt.Sprintf(", %d of them yours", w.Own)
 	}
 	if w.Before == 1 {
-		return "1 task is before it in its queue" + own
+		return "1 task is before it in its queue" + project
 	}
-	return fmt.Sprintf("%d tasks are before it in its queue%s", w.Before, own)
+	return fmt.Sprintf("%d tasks are before it in its queue%s", w.Before, project)
 }

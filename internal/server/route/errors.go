@@ -135,7 +135,7 @@ func prefersProblem(r *http.Request) bool {
 				continue
 			}
 			quality := 1.0
-			if q, given := params["q"]; given {
+			if q, ok := params["q"]; ok {
 				if quality, err = strconv.ParseFloat(q, 64); err != nil {
 					continue
 				}

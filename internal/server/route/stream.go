@@ -47,11 +47,11 @@ func (o *openStreams) end() { o.once.Do(func() { close(o.ending) }) }
 // Events is an open stream of server-sent events, in the format of the HTML standard (section «Server-sent events»).
 // Events are buffered until Flush, so that a batch of them is one write.
 type Events struct {
-	c          *Call
-	rc         *http.ResponseController
-	b          bytes.Buffer
-	beat, tick *time.Ticker
-	credential <-chan struct{} // receives when the caller's credential may have ended
+	c               *Call
+	rc              *http.ResponseController
+	b               bytes.Buffer
+	heartbeat, tick *time.Ticker
+	credential      <-chan struct{} // receives when the caller's credential may have ended
 }
 
 // OpenStream lifts the connection's read deadline and sends the header, which tells proxies not to buffer. If closed is
@@ -72,12 +72,12 @@ func (c *Call) OpenStream(
 	st := &Events{
 		c:          c,
 		rc:         http.NewResponseController(c.W),
-		beat:       time.NewTicker(k.cfg.StreamHeartbeat),
+		heartbeat:  time.NewTicker(k.cfg.StreamHeartbeat),
 		tick:       time.NewTicker(max(k.cfg.StreamPoll, poll)),
 		credential: credential,
 	}
 	closed = func() {
-		st.beat.Stop()
+		st.heartbeat.Stop()
 		st.tick.Stop()
 		k.streams.credentials.remove(c.Cred)
 		release()
@@ -145,7 +145,7 @@ func (st *Events) Next(ctx context.Context, news <-chan struct{}) (Wake, error) 
 		return WakeEnd, nil
 	case <-k.streams.ending:
 		return WakeEnd, nil
-	case <-st.beat.C:
+	case <-st.heartbeat.C:
 		st.comment("here")
 		return WakeCheck, st.Flush()
 	case <-st.credential:
@@ -153,7 +153,7 @@ func (st *Events) Next(ctx context.Context, news <-chan struct{}) (Wake, error) 
 	case <-news:
 		return WakeNews, nil
 	case <-st.tick.C:
-		if k.streams.credentials.ended(ctx, k.stores.people, st.c.Cred) {
+		if k.streams.credentials.hasEnded(ctx, k.stores.people, st.c.Cred) {
 			return WakeEnd, nil
 		}
 		return WakePoll, nil
@@ -230,9 +230,9 @@ func (o *openCredentials) remove(cred Credential) {
 	}
 }
 
-// ended reports whether the credential of a stream has ended. The first stream that asks after checkEvery checks all
+// hasEnded reports whether the credential of a stream has ended. The first stream that asks after checkEvery checks all
 // credentials; the others do not wait for it. If the database does not answer, no stream ends.
-func (o *openCredentials) ended(ctx context.Context, from *people.Store, cred Credential) bool {
+func (o *openCredentials) hasEnded(ctx context.Context, from *people.Store, cred Credential) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.checking && o.checked.Elapsed() >= o.checkEvery && len(o.streams) > 0 {

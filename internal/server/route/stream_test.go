@@ -34,11 +34,11 @@ func TestCredentialsOfStreamsAreCheckedTogether(t *testing.T) {
 	o.add(gone)
 	before := st.DB.Transactions()
 	for _, c := range open {
-		if o.ended(t.Context(), st.People, c) {
+		if o.hasEnded(t.Context(), st.People, c) {
 			t.Errorf("the credential %q counts as ended", c.Hash)
 		}
 	}
-	if !o.ended(t.Context(), st.People, gone) {
+	if !o.hasEnded(t.Context(), st.People, gone) {
 		t.Error("a credential that does not exist counts as valid")
 	}
 	if n := st.DB.Transactions() - before; n != 1 {

@@ -88,11 +88,11 @@ func SpentCells(r *api.SpentRow) []string {
 		}
 		return strconv.FormatFloat(*v, 'f', -1, 64)
 	}
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
+	integer := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
 		text(r.Day), text(r.ProjectID), text(r.ProjectName), text(r.UserID), text(r.UserName), text(r.Model),
-		whole(r.Attempts), number(&r.Seconds), number(r.GPU), number(r.CPU), number(&r.NoGPU), number(&r.NoCPU),
-		whole(r.Runs), whole(r.Tokens), whole(r.Bytes),
+		integer(r.Attempts), number(&r.Seconds), number(r.GPU), number(r.CPU), number(&r.NoGPU), number(&r.NoCPU),
+		integer(r.Runs), integer(r.Tokens), integer(r.Bytes),
 	}
 }
 

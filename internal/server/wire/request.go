@@ -173,9 +173,13 @@ func toConstraints(in *api.Constraints) pleat.Constraints {
 		}
 		c.Templates = append(c.Templates, k)
 	}
-	for _, own := range in.Components {
+	for _, component := range in.Components {
 		c.Components = append(c.Components, pleat.Component{
-			Code: own.Code, SMILES: own.SMILES, Item: pleat.ItemID(own.LibraryItemID), File: own.FileName})
+			Code:   component.Code,
+			SMILES: component.SMILES,
+			Item:   pleat.ItemID(component.LibraryItemID),
+			File:   component.FileName,
+		})
 	}
 	c.Webhooks = in.Webhooks
 	return c
@@ -227,9 +231,13 @@ func Constraints(c *pleat.Constraints, to Audience) *api.Constraints {
 		}
 		out.Templates = append(out.Templates, k)
 	}
-	for _, own := range c.Components {
+	for _, component := range c.Components {
 		out.Components = append(out.Components, api.Component{
-			Code: own.Code, SMILES: own.SMILES, LibraryItemID: string(own.Item), FileName: own.File})
+			Code:          component.Code,
+			SMILES:        component.SMILES,
+			LibraryItemID: string(component.Item),
+			FileName:      component.File,
+		})
 	}
 	if len(c.Webhooks) > 0 && string(c.Webhooks) != "null" {
 		out.Webhooks = c.Webhooks

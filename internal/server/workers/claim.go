@@ -372,14 +372,14 @@ func (d *dispatcher) claimFor(ctx context.Context, p *profile, round int) error 
 	first := round % len(f.Queues) // else tasks of the first queue could keep the others waiting for ever
 	f.Queues = slices.Concat(f.Queues[first:], f.Queues[:first])
 	got, err := d.g.store.Runs.ClaimFor(ctx, workers, f)
-	given := map[pleat.WorkerID][]runs.ClaimedTask{}
+	claimed := map[pleat.WorkerID][]runs.ClaimedTask{}
 	for _, t := range got {
-		given[t.Task.Worker] = append(given[t.Task.Worker], t)
+		claimed[t.Task.Worker] = append(claimed[t.Task.Worker], t)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range batch {
-		tasks := given[a.worker]
+		tasks := claimed[a.worker]
 		a.taken = false
 		if len(tasks) > 0 || a.gone {
 			a.gone = true // else join would send to got, whose buffer is full, and block while it holds mu
@@ -400,15 +400,15 @@ func (d *dispatcher) claimFor(ctx context.Context, p *profile, round int) error 
 	return err
 }
 
-// batched is an ask for which tasks are claimed now, and the others of the same worker.
-type batched struct {
+// workerAsks is an ask for which tasks are claimed now, and the others of the same worker.
+type workerAsks struct {
 	*waiter
 	asks map[*profile]*ask
 }
 
 // takeWaiting takes workers out of a profile, those that shall get tasks first. It returns a worker as often as it has
 // room for a task, but lists no worker twice otherwise: a task could not be told from that of its other call.
-func (d *dispatcher) takeWaiting(p *profile) (out []batched, workers []pleat.WorkerID) {
+func (d *dispatcher) takeWaiting(p *profile) (out []workerAsks, workers []pleat.WorkerID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p.due = false
@@ -418,7 +418,7 @@ func (d *dispatcher) takeWaiting(p *profile) (out []batched, workers []pleat.Wor
 		if slices.Contains(workers, a.worker) {
 			continue
 		}
-		b := batched{a.waiter, map[*profile]*ask{}}
+		b := workerAsks{a.waiter, map[*profile]*ask{}}
 		for other, place := range a.places {
 			b.asks[other] = place.Value.(*ask)
 			other.waiting.Remove(place)
@@ -434,7 +434,7 @@ func (d *dispatcher) takeWaiting(p *profile) (out []batched, workers []pleat.Wor
 }
 
 // putBack makes a worker wait again that got nothing. The caller holds mu.
-func (d *dispatcher) putBack(b batched) {
+func (d *dispatcher) putBack(b workerAsks) {
 	for before, a := range b.asks {
 		d.profile(before.filter).add(a)
 	}

@@ -228,7 +228,7 @@ func TestSilentWorker(t *testing.T) {
 		if a := f.store(&old); a.status != 204 {
 			t.Fatalf("%d %s", a.status, a.body)
 		}
-		beat := func() bool {
+		heartbeat := func() bool {
 			var out workerapi.HeartbeatReply
 			f.post(200, "heartbeat", silent, workerapi.Heartbeat{
 				Tasks: []workerapi.TaskHeartbeat{{Lease: workerapi.Lease{Task: old.ID, Attempt: 1}}},
@@ -236,7 +236,7 @@ func TestSilentWorker(t *testing.T) {
 			return out.Tasks[0].Lost
 		}
 		f.reap(lease - 5*time.Second)
-		if beat() {
+		if heartbeat() {
 			t.Fatal("lost before the lease has ended")
 		}
 		if r := f.reap(lease - 5*time.Second); r.Requeued != 0 {
@@ -260,7 +260,7 @@ func TestSilentWorker(t *testing.T) {
 		if d := cmp.Diff(before, storetest.Tables(t, f.s)); d != "" {
 			t.Errorf("the silent worker has changed something:\n%s", d)
 		}
-		if !beat() {
+		if !heartbeat() {
 			t.Error("a late heartbeat is not answered with the loss")
 		}
 		key := runs.ArtifactKey(&pleat.Task{Run: job.Run, Attempt: 1}, "model.cif")

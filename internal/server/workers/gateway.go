@@ -58,7 +58,7 @@ type Gateway struct {
 	tokens  snapshot[map[string]string]
 	classes snapshot[[]pleat.Class]
 	claims  dispatcher
-	beats   chan beat
+	beats   chan heartbeat
 
 	subscriptions subscriptions
 
@@ -97,7 +97,7 @@ func New(cfg Config) *Gateway {
 		blobs:   cfg.Blobs,
 		inputs:  &submit.References{People: cfg.Store.People, Runs: cfg.Store.Runs, FetchPDB: true},
 		mux:     http.NewServeMux(),
-		beats:   make(chan beat, 1024),
+		beats:   make(chan heartbeat, 1024),
 		writing: make(chan struct{}, maxWriting),
 		large:   make(chan struct{}, maxLargeBodies),
 		stop:    make(chan struct{}),
@@ -361,8 +361,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) int {
 }
 
 // until waits for ch until the wait that a worker asks for is over. It returns false if nothing came.
-func until[T any](ctx context.Context, g *Gateway, asked workerapi.Seconds, ch <-chan T) (got T, ok bool) {
-	wait := time.NewTimer(min(max(asked.Duration(), 0), workerapi.MaxWait))
+func until[T any](ctx context.Context, g *Gateway, seconds workerapi.Seconds, ch <-chan T) (got T, ok bool) {
+	wait := time.NewTimer(min(max(seconds.Duration(), 0), workerapi.MaxWait))
 	defer wait.Stop()
 	select {
 	case got = <-ch:

@@ -20,14 +20,14 @@ const (
 	maxLine = 4096
 )
 
-// beat is a heartbeat that waits for its reply.
-type beat struct {
+// heartbeat is a heartbeat that waits for its reply.
+type heartbeat struct {
 	runs.WorkerHeartbeat
-	reply chan beatReply // with a buffer of one
+	reply chan heartbeatReply // with a buffer of one
 }
 
-// beatReply is the reply, or the error of the transaction.
-type beatReply struct {
+// heartbeatReply is the reply, or the error of the transaction.
+type heartbeatReply struct {
 	runs.WorkerReply
 	err error
 }
@@ -35,7 +35,7 @@ type beatReply struct {
 // sendHeartbeats stores heartbeats, those that come together in one transaction, until ctx ends.
 func (g *Gateway) sendHeartbeats(ctx context.Context) {
 	for {
-		var list []beat
+		var list []heartbeat
 		select {
 		case <-ctx.Done():
 			return
@@ -48,7 +48,7 @@ func (g *Gateway) sendHeartbeats(ctx context.Context) {
 		}
 		replies, err := g.store.Runs.Heartbeats(ctx, g.cfg.Terms.Lease, in)
 		for i := range list {
-			r := beatReply{err: err}
+			r := heartbeatReply{err: err}
 			if err == nil {
 				r.WorkerReply = replies[i]
 			}
@@ -58,8 +58,8 @@ func (g *Gateway) sendHeartbeats(ctx context.Context) {
 }
 
 // gather returns a heartbeat with those that come within gatherTime.
-func (g *Gateway) gather(first beat) []beat {
-	list := []beat{first}
+func (g *Gateway) gather(first heartbeat) []heartbeat {
+	list := []heartbeat{first}
 	end := time.NewTimer(gatherTime)
 	defer end.Stop()
 	for len(list) < maxGathered {
@@ -73,9 +73,11 @@ func (g *Gateway) gather(first beat) []beat {
 	return list
 }
 
-// beat renews the leases of a worker's tasks, and marks the worker as alive.
-func (g *Gateway) beat(ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat) (runs.WorkerReply, error) {
-	b := beat{runs.WorkerHeartbeat{Worker: worker, Beats: beats}, make(chan beatReply, 1)}
+// renewLeases renews the leases of a worker's tasks, and marks the worker as alive.
+func (g *Gateway) renewLeases(
+	ctx context.Context, worker pleat.WorkerID, beats []pleat.Heartbeat,
+) (runs.WorkerReply, error) {
+	b := heartbeat{runs.WorkerHeartbeat{Worker: worker, Beats: beats}, make(chan heartbeatReply, 1)}
 	select {
 	case g.beats <- b:
 	case <-ctx.Done():
@@ -109,7 +111,7 @@ func (g *Gateway) heartbeat(
 		}
 		beats = append(beats, pleat.Heartbeat{Task: t.Task, Attempt: t.Attempt, Progress: progress})
 	}
-	reply, err := g.beat(ctx, c.Worker, beats)
+	reply, err := g.renewLeases(ctx, c.Worker, beats)
 	if err != nil {
 		return out, err
 	}

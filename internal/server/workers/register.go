@@ -123,7 +123,7 @@ func (g *Gateway) deregister(ctx context.Context, c *caller, _ *none) (none, err
 
 // fresh is POST fresh: whether a task waits that a new worker of the class could claim, but not this one.
 func (g *Gateway) fresh(ctx context.Context, c *caller, in *workerapi.Fresh) (workerapi.Answer, error) {
-	own, err := g.filter(ctx, c, "own", &in.Own)
+	current, err := g.filter(ctx, c, "own", &in.Own)
 	if err != nil {
 		return workerapi.Answer{}, err
 	}
@@ -131,7 +131,7 @@ func (g *Gateway) fresh(ctx context.Context, c *caller, in *workerapi.Fresh) (wo
 	if err != nil {
 		return workerapi.Answer{}, err
 	}
-	yes, err := g.store.Runs.NeedsFreshWorker(ctx, own, fresh)
+	yes, err := g.store.Runs.NeedsFreshWorker(ctx, current, fresh)
 	return workerapi.Answer{Yes: yes}, err
 }
 

@@ -19,9 +19,9 @@ import (
 	"pleat/internal/workerapi"
 )
 
-// ended reports whether an attempt has ended as a call asks for, if the error of the call is that the lease is lost:
-// the call is repeated then, since its first answer was lost. Else it returns the error.
-func (g *Gateway) ended(ctx context.Context, c *caller, err error, outcomes ...string) error {
+// checkEnded reports whether an attempt has ended as a call asks for, if the error of the call is that the lease is
+// lost: the call is repeated then, since its first answer was lost. Else it returns the error.
+func (g *Gateway) checkEnded(ctx context.Context, c *caller, err error, outcomes ...string) error {
 	if !errors.Is(err, pleat.ErrLost) {
 		return err
 	}
@@ -67,7 +67,7 @@ func (g *Gateway) finish(ctx context.Context, c *caller, in *workerapi.Finish) (
 		pleat.StateStopped:   {tasks.OutcomeStopped},
 	}
 	err = g.writes(ctx, func() error { return g.store.Runs.FinishRun(ctx, c.lease(), end) })
-	return none{}, g.ended(ctx, c, err, outcomes[in.State]...)
+	return none{}, g.checkEnded(ctx, c, err, outcomes[in.State]...)
 }
 
 // checkFinish refuses an outcome that does not say how the attempt ended.
@@ -271,7 +271,7 @@ func (g *Gateway) searched(ctx context.Context, c *caller, in *workerapi.Searche
 	}
 	end := runs.SearchCompleted{FoldQueue: in.FoldQueue, Progress: progress}
 	err = g.writes(ctx, func() error { return g.store.Runs.FinishSearch(ctx, c.lease(), end) })
-	return none{}, g.ended(ctx, c, err, tasks.OutcomeSearched, tasks.OutcomeStopped)
+	return none{}, g.checkEnded(ctx, c, err, tasks.OutcomeSearched, tasks.OutcomeStopped)
 }
 
 // checkFoldQueue refuses a queue other than that of the fold whose search the task is.
@@ -298,7 +298,7 @@ func (g *Gateway) release(ctx context.Context, c *caller, in *workerapi.Release)
 	}
 	delay := min(max(in.Pause.Duration(), 0), maxDelay)
 	err = g.writes(ctx, func() error { return g.store.Runs.Release(ctx, c.lease(), delay, progress) })
-	return none{}, g.ended(ctx, c, err, tasks.OutcomeReleased, tasks.OutcomeStopped)
+	return none{}, g.checkEnded(ctx, c, err, tasks.OutcomeReleased, tasks.OutcomeStopped)
 }
 
 // yield is POST tasks/{id}/yield: the task makes room for another user's.
@@ -315,7 +315,7 @@ func (g *Gateway) yield(ctx context.Context, c *caller, in *workerapi.Yield) (wo
 		out.Queue, err = g.store.Runs.Yield(ctx, c.task(), runs.Slots(in.Slots), progress)
 		return err
 	})
-	return out, g.ended(ctx, c, err, tasks.OutcomeYielded, tasks.OutcomeStopped)
+	return out, g.checkEnded(ctx, c, err, tasks.OutcomeYielded, tasks.OutcomeStopped)
 }
 
 // checkSlots refuses slots that the workers of a class do not have.

@@ -208,9 +208,9 @@ func (g *Gateway) classOfToken(ctx context.Context, hash string, age time.Durati
 
 // snapshot is what a query has returned, for many calls.
 type snapshot[T any] struct {
-	mu    sync.Mutex
-	value T
-	asked clock.Stopwatch // since the query began
+	mu      sync.Mutex
+	value   T
+	queried clock.Stopwatch // since the query began
 
 	reading sync.Mutex // held while the query runs
 }
@@ -253,17 +253,17 @@ func (s *snapshot[T]) since(
 		return value, nil
 	}
 	var none T
-	if !queue.Sleep(ctx, readPause-s.asked.Elapsed()) {
+	if !queue.Sleep(ctx, readPause-s.queried.Elapsed()) {
 		return none, ctx.Err()
 	}
-	asked := clock.Start()
+	queried := clock.Start()
 	value, err := read(ctx)
 	if err != nil {
 		return none, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.value, s.asked = value, asked
+	s.value, s.queried = value, queried
 	return value, nil
 }
 
@@ -271,7 +271,7 @@ func (s *snapshot[T]) since(
 func (s *snapshot[T]) get(call clock.Stopwatch, age time.Duration) (T, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.value, s.asked.Compare(call) >= 0 || s.asked.Elapsed() <= age
+	return s.value, s.queried.Compare(call) >= 0 || s.queried.Elapsed() <= age
 }
 
 // findClass returns a class; false if the service has none of this name.

@@ -271,15 +271,15 @@ func TestWorkersAreApart(t *testing.T) {
 		// Another worker's heartbeat renews nothing and reports nothing.
 		before := storetest.Tables(t, f.s)
 		delete(before, "worker") // when it was seen
-		beat := workerapi.TaskHeartbeat{Lease: workerapi.Lease{Task: task.ID, Attempt: task.Attempt}}
-		beat.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "not mine"}}
+		heartbeat := workerapi.TaskHeartbeat{Lease: workerapi.Lease{Task: task.ID, Attempt: task.Attempt}}
+		heartbeat.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "not mine"}}
 		var reply workerapi.HeartbeatReply
-		in := workerapi.Heartbeat{Tasks: []workerapi.TaskHeartbeat{beat}}
+		in := workerapi.Heartbeat{Tasks: []workerapi.TaskHeartbeat{heartbeat}}
 		if f.post(200, "heartbeat", others, in, &reply); !reply.Tasks[0].Lost {
 			t.Error("another worker's heartbeat is taken")
 		}
 		// A worker reports no states.
-		beat.Progress[0].Kind, beat.Progress[0].State = pleat.ProgressState, pleat.StateCompleted
+		heartbeat.Progress[0].Kind, heartbeat.Progress[0].State = pleat.ProgressState, pleat.StateCompleted
 		f.post(400, "heartbeat", mine, in, nil)
 		after := storetest.Tables(t, f.s)
 		delete(after, "worker")

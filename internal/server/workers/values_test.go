@@ -24,11 +24,11 @@ func TestOneWorkerDoesNotSpoilOthers(t *testing.T) {
 			Tasks: []workerapi.TaskHeartbeat{{Lease: workerapi.Lease{Task: "a\x00b", Attempt: 1}}},
 		}, nil)
 		task := f.claim(good, storetest.FoldQueue)
-		beat := workerapi.TaskHeartbeat{Lease: workerapi.Lease{Task: task.ID, Attempt: 1}}
-		beat.Progress = []pleat.Progress{{Kind: pleat.ProgressStage, Stage: "a\x00b"}}
-		f.post(200, "heartbeat", good, workerapi.Heartbeat{Tasks: []workerapi.TaskHeartbeat{beat}}, nil)
-		beat.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "a\x00b"}}
-		f.post(200, "heartbeat", good, workerapi.Heartbeat{Tasks: []workerapi.TaskHeartbeat{beat}}, nil)
+		heartbeat := workerapi.TaskHeartbeat{Lease: workerapi.Lease{Task: task.ID, Attempt: 1}}
+		heartbeat.Progress = []pleat.Progress{{Kind: pleat.ProgressStage, Stage: "a\x00b"}}
+		f.post(200, "heartbeat", good, workerapi.Heartbeat{Tasks: []workerapi.TaskHeartbeat{heartbeat}}, nil)
+		heartbeat.Progress = []pleat.Progress{{Kind: pleat.ProgressLog, Line: "a\x00b"}}
+		f.post(200, "heartbeat", good, workerapi.Heartbeat{Tasks: []workerapi.TaskHeartbeat{heartbeat}}, nil)
 		f.post(204, about(&task, "finish"), task.Token, workerapi.Finish{
 			State:   pleat.StateFailed,
 			Failure: &pleat.Failure{Kind: pleat.FailInternal, Message: "a\x00b\n" + strings.Repeat("é", 5000)},

@@ -67,7 +67,7 @@ func (g *Gateway) watch(ctx context.Context, c *caller, in *workerapi.Watch) (wo
 	news := g.subscription(c.Worker).news
 	wait := min(max(in.Wait.Duration(), 0), workerapi.MaxWait)
 	for watch := clock.Start(); ; {
-		reply, err := g.beat(ctx, c.Worker, nil)
+		reply, err := g.renewLeases(ctx, c.Worker, nil)
 		if err != nil {
 			return out, err
 		}

@@ -96,8 +96,8 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 	var c CreatedBatch
 	err := s.db.WriteAsync(ctx, "create batch", func(t *db.Tx) error {
 		c = CreatedBatch{}
-		var may people.Access
-		people.AskAccess(t, n.By, n.Batch.Creator, n.Batch.Owner, &may)
+		var access people.Access
+		people.AskAccess(t, n.By, n.Batch.Creator, n.Batch.Owner, &access)
 		var spent people.Charge
 		s.people.AskSpentRows(t, n.Batch.Owner, &spent)
 		var earlier runs.EarlierCall
@@ -108,7 +108,7 @@ func (s *Store) beginBatch(ctx context.Context, n *NewBatch) (CreatedBatch, erro
 		if err := t.Wait(); err != nil {
 			return err
 		}
-		if err := may.Err(); err != nil {
+		if err := access.Err(); err != nil {
 			return err
 		}
 		if earlier.Answer != "" {
@@ -231,7 +231,7 @@ type batchRow struct {
 	counts string
 }
 
-func (r *batchRow) into(b *pleat.Batch) []any {
+func (r *batchRow) scanTargets(b *pleat.Batch) []any {
 	return []any{
 		&b.ID, &b.Owner, &b.Creator, &b.CreatorName, &b.Name, &b.Kind, &b.Model, db.ScanBool(&b.Public),
 		db.ScanBool(&b.Cancelled), &b.Source, &b.Rows, &b.Jobs, db.ScanTime(&b.CreatedAt), db.ScanTime(&b.EndedAt),
@@ -266,7 +266,7 @@ func (s *Store) CountRows(ctx context.Context, b *pleat.Batch) (err error) {
 // scanBatch reads a batch from batchColumns.
 func scanBatch(scan func(...any) error) (b pleat.Batch, err error) {
 	var r batchRow
-	if err := scan(r.into(&b)...); err != nil {
+	if err := scan(r.scanTargets(&b)...); err != nil {
 		return b, err
 	}
 	return b, r.fill(&b)

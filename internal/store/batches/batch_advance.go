@@ -53,8 +53,8 @@ func batchesToAdvance(most int) string {
 type openedBatch struct {
 	pleat.Batch
 	batchRow
-	made, next, eachRow, retryRow, deleted, live int64
-	request, trace                               string
+	created, next, eachRow, retryRow, deleted, live int64
+	request, trace                                  string
 }
 
 // AdvanceBatches takes one step of each open batch that has one: it makes jobs of rows, stops those of a cancelled
@@ -102,7 +102,7 @@ func (s *Store) advance(t *db.Tx, id pleat.BatchID) (bool, error) {
 	err = t.Row("SELECT "+batchColumns+`, b.jobs_made, b.next_row, b.each_row, b.retry_row, b.deleted_at,
 			CASE WHEN `+hasJobs(IsLive)+` THEN 1 ELSE 0 END, b.request, b.trace
 		FROM batch b WHERE b.id = $1`,
-		[]any{id}, append(b.into(&b.Batch), &b.made, &b.next, &b.eachRow, &b.retryRow, &b.deleted, &b.live,
+		[]any{id}, append(b.scanTargets(&b.Batch), &b.created, &b.next, &b.eachRow, &b.retryRow, &b.deleted, &b.live,
 			&b.request, &b.trace)...)
 	if err != nil {
 		return false, err
@@ -118,7 +118,7 @@ func (s *Store) advance(t *db.Tx, id pleat.BatchID) (bool, error) {
 		n, err := s.stopJobs(t, id)
 		return n == jobsAtOnce, err
 	case b.Cancelled || b.deleted != 0:
-	case b.made < int64(b.Jobs):
+	case b.created < int64(b.Jobs):
 		return true, makeJobs(t, &b)
 	case b.retryRow > 0:
 		return true, retryJobs(t, &b)
@@ -308,7 +308,7 @@ func Lock(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.BatchID) (pleat.
 	err := t.Row("SELECT "+batchColumns+", "+people.RoleSQL("b.project_id", "$2", "$3")+`
 		FROM batch b
 		WHERE b.id = $1 AND b.opened_at <> 0 AND b.deleted_at = 0 FOR UPDATE`,
-		[]any{id, by.User, by.Project}, append(r.into(&b), &role)...)
+		[]any{id, by.User, by.Project}, append(r.scanTargets(&b), &role)...)
 	if err != nil {
 		return b, db.MapNoRows(err, pleat.ErrBatchNotFound)
 	}

@@ -20,7 +20,7 @@ func (s *Store) tableRows(ctx context.Context, b *pleat.Batch, numbers []int) ([
 		r := tablePart{
 			batch: b.ID,
 			rows:  make([]TableRow, len(part)),
-			made:  map[int][]int{},
+			jobs:  map[int][]int{},
 			runs:  map[pleat.RunID][]int{},
 		}
 		for i, n := range part {
@@ -43,7 +43,7 @@ func (s *Store) tableRows(ctx context.Context, b *pleat.Batch, numbers []int) ([
 type tablePart struct {
 	batch pleat.BatchID
 	rows  []TableRow
-	made  map[int][]int         // places of the rows that have the job of a row
+	jobs  map[int][]int         // places of the rows that have the job of a row
 	runs  map[pleat.RunID][]int // places of the rows whose job has a run
 }
 
@@ -62,7 +62,7 @@ func (r *tablePart) readRows(ctx context.Context, s *Store) error {
 			err := scan(&number, &id, &same)
 			to := &r.rows[place[number]]
 			to.CustomID, to.First = id, same
-			r.made[same] = append(r.made[same], place[number])
+			r.jobs[same] = append(r.jobs[same], place[number])
 			return err
 		})
 }
@@ -71,16 +71,16 @@ func (r *tablePart) readRows(ctx context.Context, s *Store) error {
 func (r *tablePart) readJobs(ctx context.Context, s *Store) error {
 	return s.eachOf(ctx, `
 		SELECT batch_row, id, name, state, run_id FROM job WHERE batch_id = $1 AND batch_id <> '' AND batch_row`,
-		[]any{r.batch}, db.Args(slices.Collect(maps.Keys(r.made))), func(scan func(...any) error) error {
+		[]any{r.batch}, db.Args(slices.Collect(maps.Keys(r.jobs))), func(scan func(...any) error) error {
 			var number int
 			var row TableRow
 			var run pleat.RunID
 			err := scan(&number, &row.Job, &row.Name, &row.State, &run)
-			for _, i := range r.made[number] {
+			for _, i := range r.jobs[number] {
 				to := &r.rows[i]
 				to.Job, to.Name, to.State, to.Failure = row.Job, row.Name, row.State, nil
 			}
-			r.runs[run] = r.made[number]
+			r.runs[run] = r.jobs[number]
 			return err
 		})
 }

@@ -94,20 +94,20 @@ func (q *TableQuery) cut(list []TableRow) ([]TableRow, *RowPosition) {
 		return list, nil
 	}
 	last := &list[q.Limit-1]
-	return list[:q.Limit], new(q.at(last))
+	return list[:q.Limit], new(q.position(last))
 }
 
 // rows returns the rows of a list that meet the conditions of the query and come after its position, in its order.
 func (q *TableQuery) rows(list []TableRow) []TableRow {
 	list = slices.DeleteFunc(slices.Clone(list), func(r TableRow) bool {
-		return !q.meets(&r) || q.After != nil && q.compare(q.at(&r), *q.After) <= 0
+		return !q.meets(&r) || q.After != nil && q.compare(q.position(&r), *q.After) <= 0
 	})
-	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(q.at(&x), q.at(&y)) })
+	slices.SortFunc(list, func(x, y TableRow) int { return q.compare(q.position(&x), q.position(&y)) })
 	return list
 }
 
-// at is the position of a row.
-func (q *TableQuery) at(r *TableRow) RowPosition {
+// position is the position of a row.
+func (q *TableQuery) position(r *TableRow) RowPosition {
 	p := RowPosition{First: r.First, Number: r.Number}
 	if q.Sort != "" {
 		p.Value = r.Score(q.Sort)

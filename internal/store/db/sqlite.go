@@ -64,7 +64,7 @@ func (s *DB) openSQLite(ctx context.Context, path string, opt Options) error {
 		dsn:   writing,
 		db:    wdb,
 		conn:  conn,
-		ops:   make(chan *op, maxGroup),
+		ops:   make(chan *operation, maxGroup),
 		quit:  make(chan struct{}),
 		group: maxGroup,
 	}
@@ -121,7 +121,7 @@ type writer struct {
 	dsn   string
 	db    *sql.DB
 	conn  *sql.Conn // the only one of db
-	ops   chan *op
+	ops   chan *operation
 	quit  chan struct{}
 	once  sync.Once
 	wg    sync.WaitGroup
@@ -129,8 +129,8 @@ type writer struct {
 	mode  durability // that the connection is set to
 }
 
-// op is one verb on its way through the writer.
-type op struct {
+// operation is one verb on its way through the writer.
+type operation struct {
 	ctx        context.Context //nolint:containedctx // of the caller, who waits in another goroutine
 	durability durability
 	fn         func(*Tx) error
@@ -147,7 +147,7 @@ var errClosed = errors.New("the store is closed")
 // submit hands a verb to the writer and waits for its commit. A verb that has not started ends with its context. One
 // that has started is waited for, since it writes variables that the caller reads.
 func (w *writer) submit(ctx context.Context, d durability, fn func(*Tx) error) (written, error) {
-	o := &op{ctx: ctx, durability: d, fn: fn, done: make(chan struct{})}
+	o := &operation{ctx: ctx, durability: d, fn: fn, done: make(chan struct{})}
 	select {
 	case w.ops <- o:
 	case <-w.quit:
@@ -178,7 +178,7 @@ func (w *writer) close() {
 func (w *writer) run() {
 	defer w.wg.Done()
 	t := &Tx{s: w.s, conn: w.conn, stmt: map[string]*sql.Stmt{}}
-	batch := make([]*op, 0, maxGroup)
+	batch := make([]*operation, 0, maxGroup)
 	for {
 		batch = batch[:0]
 		select {
@@ -219,7 +219,7 @@ func (w *writer) rejectPending() {
 
 // commit runs a batch in one transaction. A verb whose caller has gone is skipped. If the transaction itself cannot
 // begin or commit, all of the batch fail with it.
-func (w *writer) commit(t *Tx, batch []*op) {
+func (w *writer) commit(t *Tx, batch []*operation) {
 	bg := context.Background()
 	t.ctx = bg
 	mode := async
@@ -263,7 +263,7 @@ func (w *writer) setMode(ctx context.Context, d durability) error {
 }
 
 // runInSavepoint runs one verb of a batch. An error or a panic rolls back what that verb did, and nothing else.
-func (w *writer) runInSavepoint(t *Tx, o *op) (err error) {
+func (w *writer) runInSavepoint(t *Tx, o *operation) (err error) {
 	if _, err := t.Exec("SAVEPOINT verb"); err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (w *writer) runInSavepoint(t *Tx, o *op) (err error) {
 }
 
 // fail gives every verb of a batch the same error.
-func fail(batch []*op, err error) {
+func fail(batch []*operation, err error) {
 	for _, o := range batch {
 		o.err = err
 	}

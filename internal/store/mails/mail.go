@@ -59,19 +59,20 @@ func mailBit(k pleat.MailKind) int64 {
 
 // mailRow is a row of mail_setting.
 type mailRow struct {
-	address                     string
-	confirmed, events, refusals int64
-	off, confirm                string
-	expires, day, sent, asked   int64
+	address                           string
+	confirmed, events, refusals       int64
+	off, confirm                      string
+	expires, day, sent, confirmations int64
 }
 
-// mailColumns are the columns of the row s of mail_setting that mailRow.into scans.
+// mailColumns are the columns of the row s of mail_setting that mailRow.scanTargets scans.
 const mailColumns = `s.address, s.confirmed_at, s.events, s.refusals, s.off_reason, s.confirm_id, s.expires_at, s.day,
 	s.sent, s.asked`
 
-func (r *mailRow) into() []any {
+func (r *mailRow) scanTargets() []any {
 	return []any{
-		&r.address, &r.confirmed, &r.events, &r.refusals, &r.off, &r.confirm, &r.expires, &r.day, &r.sent, &r.asked,
+		&r.address, &r.confirmed, &r.events, &r.refusals, &r.off, &r.confirm, &r.expires, &r.day, &r.sent,
+		&r.confirmations,
 	}
 }
 
@@ -92,7 +93,7 @@ func (r *mailRow) setting(now int64) Setting {
 // on moves the counters to a day.
 func (r *mailRow) on(day int64) {
 	if r.day != day {
-		r.day, r.sent, r.asked = day, 0, 0
+		r.day, r.sent, r.confirmations = day, 0, 0
 	}
 }
 
@@ -100,7 +101,7 @@ func (r *mailRow) on(day int64) {
 func (s *Store) MailSetting(ctx context.Context, user pleat.UserID, last int) (Setting, error) {
 	var r mailRow
 	err := s.db.ReadRow(ctx, "SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1", []any{user},
-		r.into()...)
+		r.scanTargets()...)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Setting{}, db.Unavailable("read mail setting", err)
 	}
@@ -132,7 +133,7 @@ func lockMail(t *db.Tx, user pleat.UserID, r *mailRow) error {
 		return err
 	}
 	err := t.Row("SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1 FOR UPDATE", []any{user},
-		r.into()...)
+		r.scanTargets()...)
 	r.on(t.Today())
 	return err
 }
@@ -144,7 +145,7 @@ func storeMail(t *db.Tx, user pleat.UserID, r *mailRow) error {
 		SET address = $1, confirmed_at = $2, events = $3, refusals = $4, off_reason = $5, confirm_id = $6,
 			expires_at = $7, day = $8, sent = $9, asked = $10
 		WHERE account_id = $11`,
-		r.address, r.confirmed, r.events, r.refusals, r.off, r.confirm, r.expires, r.day, r.sent, r.asked, user)
+		r.address, r.confirmed, r.events, r.refusals, r.off, r.confirm, r.expires, r.day, r.sent, r.confirmations, user)
 	return err
 }
 
@@ -200,24 +201,24 @@ func askToConfirm(t *db.Tx, user pleat.UserID, r *mailRow) error {
 	if r.address == "" {
 		return nil
 	}
-	if r.asked >= maxAsked {
+	if r.confirmations >= maxAsked {
 		return pleat.Errorf(pleat.CodeLimited,
 			"%d mails with a link to confirm were sent to you today, the maximum; try again tomorrow (UTC)", maxAsked)
 	}
-	var asked int
+	var count int
 	if err := t.Row(`
 		INSERT INTO mail_asked (day, address, asked) VALUES ($1, $2, 1)
 		ON CONFLICT (day, address) DO UPDATE SET asked = mail_asked.asked + 1
-		RETURNING asked`, []any{r.day, mailbox(r.address)}, &asked); err != nil {
+		RETURNING asked`, []any{r.day, mailbox(r.address)}, &count); err != nil {
 		return err
 	}
-	if asked > maxAskedAddress {
+	if count > maxAskedAddress {
 		return pleat.Errorf(pleat.CodeLimited,
 			"%d mails with a link to confirm were sent to this address today, the maximum; try again tomorrow (UTC)",
 			maxAskedAddress).At("mail")
 	}
 	t.Send("DELETE FROM mail_asked WHERE day < $1", r.day)
-	r.asked++
+	r.confirmations++
 	r.confirm = string(insertMail(t, user, newMail{kind: pleat.MailConfirm}))
 	r.expires = t.Now + confirmFor.Microseconds()
 	return t.Wait()

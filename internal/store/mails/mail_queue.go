@@ -231,7 +231,7 @@ func outgoing(t *db.Tx, k pleat.Task) (*OutgoingMail, error) {
 		FROM mail m
 		JOIN mail_setting s ON s.account_id = m.account_id
 		WHERE m.id = $1
-		FOR UPDATE OF s`, []any{k.ID}, append([]any{&m.User, &m.Kind}, r.into()...)...)
+		FOR UPDATE OF s`, []any{k.ID}, append([]any{&m.User, &m.Kind}, r.scanTargets()...)...)
 	if errors.Is(err, sql.ErrNoRows) { // the user was deleted
 		tasks.End(t, tasks.LeaseOf(&k), pleat.StateStopped, nil)
 		return &OutgoingMail{}, t.Wait()
@@ -289,7 +289,7 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 	var run pleat.Run
 	var sourceKind pleat.SourceKind
 	var source, url, counts, result, failure string
-	var created, disabled, suspended, own, cancelled, rows, ended int64
+	var created, disabled, suspended, personal, cancelled, rows, ended int64
 	var batchCreated int64
 	var role pleat.Role
 	err = t.Row(`
@@ -312,7 +312,7 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 		LEFT JOIN project p
 			ON p.id = COALESCE(j.project_id, w.project_id, b.project_id, e.project_id) AND p.deleted_at = 0
 		WHERE m.id = $1`, []any{m.ID},
-		&sourceKind, &source, &run.ID, &created, &disabled, &suspended, &m.Owner, &m.Project, &own, &role,
+		&sourceKind, &source, &run.ID, &created, &disabled, &suspended, &m.Owner, &m.Project, &personal, &role,
 		&m.Name, &m.Workflow, &run.Model, &run.State, db.ScanTime(&run.CreatedAt), db.ScanTime(&run.StartedAt),
 		db.ScanTime(&run.FinishedAt), &result, &failure,
 		&cancelled, &rows, &counts, &ended, &batchCreated, &url, &m.Reason,
@@ -320,7 +320,7 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if own == 1 && m.Owner == m.User.OwnProject() {
+	if personal == 1 && m.Owner == m.User.OwnProject() {
 		m.Project = ""
 	}
 	m.Source = pleat.SourceOf(sourceKind, source)
@@ -408,7 +408,7 @@ func (s *Store) FinishMail(ctx context.Context, m *OutgoingMail, o Outcome) erro
 func countMail(t *db.Tx, m *OutgoingMail, o *Outcome) error {
 	var r mailRow
 	err := t.Row("SELECT "+mailColumns+" FROM mail_setting s WHERE s.account_id = $1 FOR UPDATE", []any{m.User},
-		r.into()...)
+		r.scanTargets()...)
 	if err != nil {
 		return db.MapNoRows(err, nil) // the user was deleted
 	}

@@ -19,12 +19,12 @@ const expireAtOnce = 100
 // setting, or of the project $3 alone. A job waits for the workflows that its runs have started, which ended later
 // (drafts among them never end: they go with it), and for its project's other workflows about it that wait or run.
 // Those of others do not count, or they could keep a public job for ever.
-func expired(table, further string) expiry {
+func expired(table, condition string) expiry {
 	return newExpiry(fmt.Sprintf(`
 		SELECT h.id, h.project_id
 		FROM %s h
 		JOIN run r ON r.id = h.run_id
-		WHERE h.id < $2 AND h.deleted_at = 0 AND r.finished_at > 0 AND r.finished_at < $1 %s`, table, further))
+		WHERE h.id < $2 AND h.deleted_at = 0 AND r.finished_at > 0 AND r.finished_at < $1 %s`, table, condition))
 }
 
 // expiry are the queries for what has expired in all projects that follow the service's setting, and in one that has

@@ -158,13 +158,13 @@ func forgetWebhooks(t *db.Tx, table, column, id string) error {
 	if err := t.Row("SELECT "+column+" FROM "+table+" WHERE id = $1", []any{id}, &text); err != nil {
 		return err
 	}
-	var given map[string]json.RawMessage
-	if err := db.DecodeJSON(text, &given); err != nil {
+	var fields map[string]json.RawMessage
+	if err := db.DecodeJSON(text, &fields); err != nil {
 		return err
 	}
-	if _, there := given["webhooks"]; there {
-		delete(given, "webhooks")
-		t.Send("UPDATE "+table+" SET "+column+" = $2 WHERE id = $1", id, db.EncodeJSON(given))
+	if _, there := fields["webhooks"]; there {
+		delete(fields, "webhooks")
+		t.Send("UPDATE "+table+" SET "+column+" = $2 WHERE id = $1", id, db.EncodeJSON(fields))
 	}
 	return nil
 }

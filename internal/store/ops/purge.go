@@ -147,10 +147,10 @@ const batchHasEnded = `NOT EXISTS (
 
 // newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, further is one more condition, and
 // quiet one that the row need not meet if it was deleted before $1.
-func newTombstone(table, runs, runsOf, further, quiet string) tombstone {
+func newTombstone(table, runs, runsOf, condition, quiet string) tombstone {
 	return tombstone{table: table, runs: runs, due: `
 		SELECT h.id FROM ` + table + ` h
-		WHERE h.deleted_at <> 0 ` + further + ` AND (h.deleted_at < $1 OR ` + quiet + ` NOT EXISTS (
+		WHERE h.deleted_at <> 0 ` + condition + ` AND (h.deleted_at < $1 OR ` + quiet + ` NOT EXISTS (
 			SELECT 1 FROM task k WHERE k.run_id IN (` + runsOf + `))
 			AND NOT EXISTS (
 				SELECT 1 FROM delivery d WHERE d.source_id = h.id AND d.status = 'PENDING'))

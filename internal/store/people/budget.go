@@ -68,7 +68,7 @@ func (s *Store) BudgetUse(ctx context.Context, by Reach, operator bool) (BudgetU
 	err := s.db.ReadRow(ctx, "SELECT budget_gpu, budget_cpu FROM project WHERE id = $1", []any{by.Project},
 		&u.GPU, &u.CPU)
 	if err == nil {
-		err = s.db.ReadRow(ctx, budgetUseSQL, u.args(by.Project, now), u.into()...)
+		err = s.db.ReadRow(ctx, budgetUseSQL, u.args(by.Project, now), u.scanTargets()...)
 	}
 	return u, db.Unavailable("read budget", db.MapNoRows(err, pleat.ErrNoProject))
 }
@@ -77,7 +77,7 @@ func (u *BudgetUse) args(owner pleat.ProjectID, now int64) []any {
 	return []any{owner, db.DayOf(db.ToMicros(u.Month)), now}
 }
 
-func (u *BudgetUse) into() []any {
+func (u *BudgetUse) scanTargets() []any {
 	return []any{&u.Spent.GPU, &u.Spent.CPU, &u.Expected.GPU, &u.Expected.CPU}
 }
 
@@ -161,7 +161,7 @@ func CheckBudget(t *db.Tx, owner pleat.ProjectID, b Budget, add PlannedWork) err
 		return err
 	}
 	u := BudgetUse{Budget: b, Month: monthOf(t.Now)}
-	if err := t.Row(budgetUseSQL, u.args(owner, t.Now), u.into()...); err != nil {
+	if err := t.Row(budgetUseSQL, u.args(owner, t.Now), u.scanTargets()...); err != nil {
 		return err
 	}
 	var gpus, cores *int64

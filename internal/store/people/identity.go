@@ -153,14 +153,14 @@ func insertIdentity(t *db.Tx, c Claims) (pleat.UserID, error) {
 	if pleat.CheckName("name", name) != nil {
 		name = "user"
 	}
-	made, err := insertUser(t, name)
-	for n := 2; err == nil && !made; n++ {
+	inserted, err := insertUser(t, name)
+	for n := 2; err == nil && !inserted; n++ {
 		runes := []rune(name)
 		next := fmt.Sprintf("%s-%d", string(runes[:min(len(runes), pleat.MaxName-20)]), n)
 		if n > 20 { // so many have that name that counting takes too long
 			next = fmt.Sprintf("%s-%s", string(runes[:min(len(runes), pleat.MaxName-40)]), db.NewID())
 		}
-		if made, err = insertUser(t, next); made {
+		if inserted, err = insertUser(t, next); inserted {
 			name = next
 		}
 	}

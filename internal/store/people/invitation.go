@@ -125,11 +125,11 @@ func (s *Store) JoinByInvitation(
 		return m, user, err
 	}
 	err = s.db.Write(ctx, "join by invitation", func(t *db.Tx) error {
-		made, err := insertUser(t, name)
+		inserted, err := insertUser(t, name)
 		if err != nil {
 			return err
 		}
-		if !made {
+		if !inserted {
 			return errUserName(name)
 		}
 		if user, err = UserNamed(t, name); err != nil {

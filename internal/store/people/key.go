@@ -185,14 +185,14 @@ func boundKey(t *db.Tx, by Actor, k *Key) error {
 }
 
 // boundByMaker checks a new key against the scopes, the end and the project of the key that makes it, and completes it.
-func boundByMaker(t *db.Tx, k *Key, own pleat.Scopes, ends int64, project pleat.ProjectID) error {
+func boundByMaker(t *db.Tx, k *Key, scopes pleat.Scopes, ends int64, project pleat.ProjectID) error {
 	if len(k.Scopes) == 0 {
-		k.Scopes = own
+		k.Scopes = scopes
 	}
 	for _, x := range k.Scopes {
-		if !own.Has(x) {
+		if !scopes.Has(x) {
 			return pleat.InvalidField("scopes", " has %s, which the key of this request lacks; it may have %s", x,
-				strings.Join(strings.Fields(own.String()), " and "))
+				strings.Join(strings.Fields(scopes.String()), " and "))
 		}
 	}
 	switch {
@@ -216,18 +216,18 @@ func boundByMaker(t *db.Tx, k *Key, own pleat.Scopes, ends int64, project pleat.
 // boundKeys refuses a further key of a user who has or made as many as a user may. It deletes the oldest of the user's
 // keys that are no longer valid, above maxKeptKeys.
 func boundKeys(t *db.Tx, user pleat.UserID) error {
-	var valid, made int
+	var valid, recent int
 	if err := t.Row(`
 		SELECT count(CASE WHEN `+validKey+` THEN 1 END), count(CASE WHEN k.created_at > $2 THEN 1 END)
 		FROM api_key k
 		WHERE k.account_id = $3`,
-		[]any{t.Now, t.Now - db.MicrosPerDay, user}, &valid, &made); err != nil {
+		[]any{t.Now, t.Now - db.MicrosPerDay, user}, &valid, &recent); err != nil {
 		return err
 	}
 	if valid >= maxKeys {
 		return pleat.Errorf(pleat.CodeConflict, "the user has %d valid keys, the maximum; revoke one first", valid)
 	}
-	if made >= maxNewKeys {
+	if recent >= maxNewKeys {
 		return pleat.Errorf(pleat.CodeLimited, "Too many new keys; a user may make %d within 24 hours", maxNewKeys)
 	}
 	_, err := t.Exec(`

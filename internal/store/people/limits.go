@@ -123,9 +123,9 @@ func (s *Store) CountDraft(t *db.Tx, owner pleat.ProjectID, bytes int) error {
 }
 
 // jobsOf returns the daily quota of a project whose own quota is given; a negative one is the service's default.
-func (l Limits) jobsOf(own int) int {
-	if own >= 0 {
-		return own
+func (l Limits) jobsOf(quota int) int {
+	if quota >= 0 {
+		return quota
 	}
 	return cmp.Or(l.Jobs, math.MaxInt32)
 }
@@ -197,17 +197,17 @@ func (s *Store) CheckResults(t *db.Tx, used int64) error {
 
 // Retention is how long a project keeps jobs, workflows and batches that have ended; 0: for ever.
 func (s *Store) Retention(ctx context.Context, owner pleat.ProjectID) (time.Duration, error) {
-	var own int64
-	if err := s.db.ReadRow(ctx, "SELECT keep_results FROM project WHERE id = $1", []any{owner}, &own); err != nil {
+	var days int64
+	if err := s.db.ReadRow(ctx, "SELECT keep_results FROM project WHERE id = $1", []any{owner}, &days); err != nil {
 		return 0, db.Unavailable("read project", db.MapNoRows(err, pleat.ErrNoProject))
 	}
-	return s.RetentionOrDefault(own), nil
+	return s.RetentionOrDefault(days), nil
 }
 
 // RetentionOrDefault is how long a project keeps what has ended, from its column; 0: for ever.
-func (s *Store) RetentionOrDefault(own int64) time.Duration {
-	if own >= 0 {
-		return time.Duration(own) * time.Microsecond
+func (s *Store) RetentionOrDefault(days int64) time.Duration {
+	if days >= 0 {
+		return time.Duration(days) * time.Microsecond
 	}
 	return s.limits.KeepResults
 }

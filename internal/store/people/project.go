@@ -71,7 +71,7 @@ func (s *Store) CreateProject(ctx context.Context, by Actor, name, manager strin
 			ID: pleat.ProjectID(db.NewID()), Name: name, Quota: -1, KeepResults: -time.Microsecond,
 			Budget: NoBudget, CreatedAt: db.FromMicros(t.Now),
 		}
-		made, err := t.Exec(`
+		inserted, err := t.Exec(`
 			INSERT INTO project (id, name, own, quota, keep_results, created_at, deleted_at)
 			VALUES ($1, $2, 0, -1, -1, $3, 0)
 			ON CONFLICT (name) WHERE own = 0 AND deleted_at = 0 DO NOTHING`,
@@ -79,7 +79,7 @@ func (s *Store) CreateProject(ctx context.Context, by Actor, name, manager strin
 		if err != nil {
 			return err
 		}
-		if made == 0 {
+		if inserted == 0 {
 			return errProjectName(name)
 		}
 		setMember(t, p.ID, u.ID, pleat.Manager)

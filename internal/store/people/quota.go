@@ -23,7 +23,7 @@ type Usages struct{ Jobs, Workflows, BatchRows Usage }
 func (s *Store) Usage(ctx context.Context, by Reach) (Usages, error) {
 	var u Usages
 	now := s.db.Micros()
-	var own int
+	var quota int
 	var role pleat.Role
 	err := s.db.ReadRow(ctx, `
 		SELECT `+RoleSQL("a.id", "$3", "$1")+`, a.quota, COALESCE(q.used, 0), COALESCE(q.workflows, 0),
@@ -31,8 +31,8 @@ func (s *Store) Usage(ctx context.Context, by Reach) (Usages, error) {
 		FROM project a
 		LEFT JOIN quota_day q ON q.project_id = a.id AND q.day = $2
 		WHERE a.id = $1`,
-		[]any{by.Project, db.DayOf(now), by.User}, &role, &own, &u.Jobs.Used, &u.Workflows.Used, &u.BatchRows.Used)
-	u.Jobs.Limit, u.Workflows.Limit = s.limits.jobsOf(own), s.limits.workflows()
+		[]any{by.Project, db.DayOf(now), by.User}, &role, &quota, &u.Jobs.Used, &u.Workflows.Used, &u.BatchRows.Used)
+	u.Jobs.Limit, u.Workflows.Limit = s.limits.jobsOf(quota), s.limits.workflows()
 	u.BatchRows.Limit = s.limits.batchRows()
 	u.Jobs.Reset = db.NextDay(now)
 	u.Workflows.Reset, u.BatchRows.Reset = u.Jobs.Reset, u.Jobs.Reset
@@ -45,7 +45,7 @@ func (s *Store) Usage(ctx context.Context, by Reach) (Usages, error) {
 // Charge is what a project has spent with one more call.
 type Charge struct {
 	known bool // the project exists
-	own   int  // the project's quota of jobs; negative: the service's default
+	quota int  // the project's quota of jobs; negative: the service's default
 	Used  int  // calls of today, this one included
 	bytes int64
 	// budget is the project's.
@@ -77,7 +77,7 @@ func askProject(t *db.Tx, owner pleat.ProjectID, c *Charge) {
 	t.Ask("SELECT quota, budget_gpu, budget_cpu FROM project WHERE id = $1 AND deleted_at = 0", []any{owner},
 		func(scan func(...any) error) error {
 			c.known = true
-			return scan(&c.own, &c.Budget.GPU, &c.Budget.CPU)
+			return scan(&c.quota, &c.Budget.GPU, &c.Budget.CPU)
 		})
 }
 
@@ -96,7 +96,7 @@ func (s *Store) JobUsage(t *db.Tx, c *Charge) (Usage, error) {
 		return Usage{}, err
 	}
 	u := Usage{
-		Limit: s.limits.jobsOf(c.own),
+		Limit: s.limits.jobsOf(c.quota),
 		Used:  c.Used,
 		Reset: db.NextDay(t.Now),
 	}

@@ -32,13 +32,13 @@ func (s *Store) CreateServiceUser(
 		if had >= maxServiceUsers {
 			return pleat.Errorf(pleat.CodeConflict, "the project has had %d service users, the maximum", had)
 		}
-		made, err := t.Exec(`
+		inserted, err := t.Exec(`
 			INSERT INTO account (id, name, created_at, kind, project_id) VALUES ($1, $2, $3, 'service', $4)
 			ON CONFLICT (name) DO NOTHING`, db.NewID(), name, t.Now, p.ID)
 		if err != nil {
 			return err
 		}
-		if made == 0 {
+		if inserted == 0 {
 			return errUserName(name)
 		}
 		if u, err = UserNamed(t, name); err != nil {

@@ -98,14 +98,14 @@ func (c *runClaim) complete(log *slog.Logger) (out []ClaimedTask) {
 
 // NeedsFreshWorker reports whether a task waits that a worker with the filter own cannot claim, but that one with the
 // filter fresh can. Both have the same queues.
-func (s *Store) NeedsFreshWorker(ctx context.Context, own, fresh tasks.ClaimFilter) (bool, error) {
+func (s *Store) NeedsFreshWorker(ctx context.Context, current, fresh tasks.ClaimFilter) (bool, error) {
 	queues := db.Args(fresh.Queues)
 	if len(queues) == 0 {
 		return false, nil
 	}
 	now := s.db.Micros()
 	limits, args := fresh.Conditions(now, len(queues), queues)
-	refused, args := own.Conditions(now, len(args), args)
+	refused, args := current.Conditions(now, len(args), args)
 	var needed bool
 	err := s.db.ReadRow(ctx, `
 		SELECT EXISTS (
@@ -180,7 +180,8 @@ func (c *runClaim) scanFold(scan func(...any) error) error {
 	var fresh bool
 	var trace string
 	var design pleat.WorkflowID
-	if err := scan(append(append(jr.into(&j), rr.into(&u)...), db.ScanBool(&fresh), &trace, &design)...); err != nil {
+	targets := append(append(jr.scanTargets(&j), rr.scanTargets(&u)...), db.ScanBool(&fresh), &trace, &design)
+	if err := scan(targets...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&j), rr.fill(&u)); err != nil {
@@ -217,7 +218,7 @@ func (c *runClaim) loadWorkflows() {
 			var u pleat.Run
 			var rr runRow
 			var trace string
-			if err := scanWorkflow(scan, &w, append(rr.into(&u), &trace)...); err != nil {
+			if err := scanWorkflow(scan, &w, append(rr.scanTargets(&u), &trace)...); err != nil {
 				return err
 			}
 			if err := rr.fill(&u); err != nil {

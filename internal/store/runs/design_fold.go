@@ -41,12 +41,12 @@ func (d *DesignFolds) planned() people.PlannedWork {
 
 // FoldDesigns stores the jobs, or none of them, each of which counts against the project's quota. An idempotency key
 // works as in [Store.CreateJob]. Its errors are those of CreateJob, and [pleat.ErrWorkflowNotFound].
-func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created, replayed bool, err error) {
+func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (created []Created, replayed bool, err error) {
 	err = s.db.Write(ctx, "fold designs", func(t *db.Tx) error {
-		made = nil
+		created = nil
 		call := NewKeyedCall(d.Creator, d.Owner, d.Key, d.Digest)
 		spent := make([]people.Charge, len(d.Jobs))
-		if err := call.Admit(t, d.By, &made, func() {
+		if err := call.Admit(t, d.By, &created, func() {
 			for i := range d.Jobs {
 				s.people.AskCharge(t, d.Owner, &spent[i])
 			}
@@ -70,17 +70,17 @@ func (s *Store) FoldDesigns(ctx context.Context, d DesignFolds) (made []Created,
 			var c Created
 			InsertJob(t, &d.Jobs[i].Job, &c)
 			c.Usage = usage
-			made = append(made, c)
+			created = append(created, c)
 			t.Send(`
 				INSERT INTO design_fold (job_id, workflow_id, design_id, final_rank, of_run, binder_rmsd)
 				VALUES ($1, $2, $3, $4, '', 0)`,
 				c.Job, d.Workflow, d.Jobs[i].Design, d.Jobs[i].Rank)
 		}
-		KeepAnswer(t, call, made)
+		KeepAnswer(t, call, created)
 		return nil
 	})
 	replayed, err = Replayed(err)
-	return made, replayed, err
+	return created, replayed, err
 }
 
 // ReplayedFolds reads what [Store.FoldDesigns] has made for the idempotency key; nil: no call of the last day has it.
@@ -98,11 +98,11 @@ func (s *Store) ReplayedFolds(
 	if err != nil {
 		return nil, db.Unavailable("read folds of designs", err)
 	}
-	var made []Created
-	if err := earlier.Replay(call, &made); !errors.Is(err, ErrReplayed) {
+	var created []Created
+	if err := earlier.Replay(call, &created); !errors.Is(err, ErrReplayed) {
 		return nil, err
 	}
-	return made, nil
+	return created, nil
 }
 
 // DesignFold is a fold of a design, as its job's latest run is.

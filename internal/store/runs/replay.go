@@ -46,15 +46,15 @@ func Replayed(err error) (bool, error) {
 // earlier call that has the key. It returns the refusal; [ErrReplayed]: there was an earlier call, whose result it has
 // read into result.
 func (c KeyedCall) Admit(t *db.Tx, by people.Credential, result any, ask func()) error {
-	var may people.Access
-	people.AskAccess(t, by, c.Creator, c.owner, &may)
+	var access people.Access
+	people.AskAccess(t, by, c.Creator, c.owner, &access)
 	var earlier EarlierCall
 	askReplay(t, c, &earlier)
 	ask()
 	if err := t.Wait(); err != nil {
 		return err
 	}
-	if err := may.Err(); err != nil {
+	if err := access.Err(); err != nil {
 		return err
 	}
 	if c.Key != "" && !earlier.none {

@@ -128,7 +128,7 @@ func (s *Store) scanView(scan func(...any) error, v *View) error {
 	var jr jobRow
 	var rr runRow
 	var keep int64
-	if err := scan(append(append(jr.into(&v.Job), rr.into(&v.Run)...), &keep)...); err != nil {
+	if err := scan(append(append(jr.scanTargets(&v.Job), rr.scanTargets(&v.Run)...), &keep)...); err != nil {
 		return err
 	}
 	if err := errors.Join(jr.fill(&v.Job), rr.fill(&v.Run)); err != nil {
@@ -145,7 +145,7 @@ type jobRow struct {
 	sequences, constraints string
 }
 
-func (r *jobRow) into(j *pleat.Job) []any {
+func (r *jobRow) scanTargets(j *pleat.Job) []any {
 	return []any{
 		&j.ID, &j.Owner, &j.Creator, &j.CreatorName, &j.Name, db.ScanBool(&j.Public), &j.ChatID, &j.LibraryItem,
 		&r.sequences, &r.constraints, db.ScanBool(&j.Complex), &j.State, &j.Version, &j.Epoch, &j.Run,
@@ -170,7 +170,7 @@ type runRow struct {
 	params, result, failure string
 }
 
-func (r *runRow) into(u *pleat.Run) []any {
+func (r *runRow) scanTargets(u *pleat.Run) []any {
 	return []any{
 		&u.ID, &u.Job, &u.Number, &u.State, &u.MSA, &u.Model, &u.WeightSet, &u.Method, &u.Engine, &u.Seed, &r.params,
 		&r.result, &r.failure, db.ScanTime(&u.CreatedAt), db.ScanTime(&u.StartedAt), db.ScanTime(&u.FinishedAt),
@@ -193,7 +193,7 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 		"SELECT "+runColumns+" FROM run r WHERE r.job_id = $1 ORDER BY r.number DESC LIMIT 200", job)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (u pleat.Run, err error) {
 		var rr runRow
-		if err := scan(rr.into(&u)...); err != nil {
+		if err := scan(rr.scanTargets(&u)...); err != nil {
 			return u, err
 		}
 		return u, rr.fill(&u)

@@ -57,13 +57,13 @@ var workflowColumns = `w.id, w.project_id, w.created_by, ` + people.CreatorName(
 	w.name, w.public, w.state, w.version, w.epoch, w.run_id, w.input, w.source_job, w.source_run, w.source_sequence,
 	w.created_at, w.updated_at`
 
-// scanWorkflow reads a workflow from workflowColumns, and further columns.
-func scanWorkflow(scan func(...any) error, w *pleat.Workflow, further ...any) error {
+// scanWorkflow reads a workflow from workflowColumns, and more columns.
+func scanWorkflow(scan func(...any) error, w *pleat.Workflow, more ...any) error {
 	err := scan(append([]any{
 		&w.ID, &w.Owner, &w.Creator, &w.CreatorName, &w.Kind, &w.Alias, &w.Type, &w.Name, db.ScanBool(&w.Public),
 		&w.State, &w.Version, &w.Epoch, &w.Run, (*[]byte)(&w.Input), &w.Source.Job, &w.Source.Run, &w.Source.Sequence,
 		db.ScanTime(&w.Created), db.ScanTime(&w.Updated),
-	}, further...)...)
+	}, more...)...)
 	w.CreatorName = people.DisplayName(w.CreatedBy(), w.CreatorName)
 	return err
 }
@@ -308,7 +308,7 @@ func (s *Store) WorkflowView(ctx context.Context, id pleat.WorkflowID) (Workflow
 	var u pleat.Run
 	var rr runRow
 	if err := s.db.ReadRow(ctx, "SELECT "+runColumns+" FROM run r WHERE r.id = $1",
-		[]any{v.Workflow.Run}, rr.into(&u)...); err != nil {
+		[]any{v.Workflow.Run}, rr.scanTargets(&u)...); err != nil {
 		return v, db.Unavailable("read workflow", err)
 	}
 	if err := rr.fill(&u); err != nil {

@@ -110,7 +110,7 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 		}
 		if first != nil {
 			queue = first.queue
-			if err := stepBack(t, k); err != nil {
+			if err := requeueBehindOtherTenants(t, k); err != nil {
 				return err
 			}
 			if err := stepForward(t, first); err != nil {
@@ -123,9 +123,9 @@ func (s *Store) Yield(ctx context.Context, k *pleat.Task, slots Slots, progress 
 	return queue, err
 }
 
-// stepBack moves a task, and its tenant's queued tasks after it, behind the first task of every other tenant that waits
-// in its queue.
-func stepBack(t *db.Tx, k *pleat.Task) error {
+// requeueBehindOtherTenants moves a task, and its tenant's queued tasks after it, behind the first task of every other
+// tenant that waits in its queue.
+func requeueBehindOtherTenants(t *db.Tx, k *pleat.Task) error {
 	var behind int64
 	err := t.Row(`
 		SELECT COALESCE(max(f.position) + 1, (SELECT position FROM task WHERE id = $3))
@@ -141,14 +141,14 @@ func stepBack(t *db.Tx, k *pleat.Task) error {
 	if _, err := t.Exec("UPDATE task SET position = $1 WHERE id = $2", behind, k.ID); err != nil {
 		return err
 	}
-	var own sql.NullInt64
+	var tenant sql.NullInt64
 	err = t.Row("SELECT min(position) FROM task WHERE state = 'queued' AND queue = $1 AND tenant = $2",
-		[]any{k.Queue, k.Tenant}, &own)
-	if err != nil || !own.Valid || own.Int64 > behind {
+		[]any{k.Queue, k.Tenant}, &tenant)
+	if err != nil || !tenant.Valid || tenant.Int64 > behind {
 		return err
 	}
 	_, err = t.Exec("UPDATE task SET position = position + $1 WHERE state = 'queued' AND queue = $2 AND tenant = $3",
-		behind+1-own.Int64, k.Queue, k.Tenant)
+		behind+1-tenant.Int64, k.Queue, k.Tenant)
 	return err
 }
 

@@ -310,8 +310,8 @@ func copyMigrated(t testing.TB, address string) {
 	}
 }
 
-// made numbers the databases that this process has made, for their names.
-var made atomic.Int64
+// databases numbers the databases that this process has made, for their names.
+var databases atomic.Int64
 
 // Postgres makes an empty database on the server named by PLEAT_TEST_POSTGRES; it is dropped with the test, even if a
 // connection is open. Without a server the test is skipped.
@@ -418,7 +418,7 @@ func createPostgres(t testing.TB, options string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := fmt.Sprintf("pleat_%d_%d", os.Getpid(), made.Add(1))
+	name := fmt.Sprintf("pleat_%d_%d", os.Getpid(), databases.Add(1))
 	if _, err := db.Exec("CREATE DATABASE " + name + options); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type Claim struct {
 	*db.Tx
 	ID    string
 	lease time.Duration // 0: pleat.LeaseDuration
-	asked bool          // a statement that leases was sent
+	sent  bool          // a statement that leases was sent
 	Tasks []leasedTask
 }
 
@@ -50,8 +50,8 @@ const ClaimedTasks = "(SELECT * FROM task WHERE state = 'running' AND claim = $1
 
 // taken returns SQL for how many tasks the claim has leased, whose id is a parameter.
 func (c *Claim) taken(id string) string {
-	if !c.asked {
-		c.asked = true
+	if !c.sent {
+		c.sent = true
 		return "0"
 	}
 	return "(SELECT count(*) FROM task c WHERE c.state = 'running' AND c.claim = " + id + ")"

@@ -246,7 +246,7 @@ func (c *deliveryClaim) scanPlanned(scan func(...any) error) error {
 	var claimed bool
 	d := ClaimedDelivery{Claimed: c.at}
 	var r deliveryRow
-	planned, delivery := append(e.into(), &claimed), append(tasks.ClaimedInto(&d.Task), r.into(&d)...)
+	planned, delivery := append(e.scanTargets(), &claimed), append(tasks.ClaimedInto(&d.Task), r.scanTargets(&d)...)
 	if err := scan(append(planned, make([]any, len(delivery))...)...); err != nil {
 		return err // nil skips a column, which is NULL if nothing was claimed
 	}
@@ -275,7 +275,7 @@ func claimInSteps(t *db.Tx, c *deliveryClaim) error {
 		ORDER BY w.id`, args...)
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 		var e plannedEndpoint
-		if err := scan(e.into()...); err != nil {
+		if err := scan(e.scanTargets()...); err != nil {
 			return err
 		}
 		c.visit(&e)
@@ -305,7 +305,7 @@ func claimInSteps(t *db.Tx, c *deliveryClaim) error {
 		func(scan func(...any) error) error {
 			var d ClaimedDelivery
 			var r deliveryRow
-			if err := scan(r.into(&d)...); err != nil {
+			if err := scan(r.scanTargets(&d)...); err != nil {
 				return err
 			}
 			r.fill(&d)
@@ -331,7 +331,7 @@ func (c *deliveryClaim) add(d ClaimedDelivery) {
 	c.List = append(c.List, d)
 }
 
-// claimedDeliveryColumns are the columns that deliveryRow.into scans, and claimedDeliveryFrom is where they come from.
+// claimedDeliveryColumns are the columns that deliveryRow.scanTargets scans, and claimedDeliveryFrom is where they come from.
 const (
 	claimedDeliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
 		d.event_name, d.attempts, d.created_at, v.project_id, v.status, v.payload, v.occurred_at,
@@ -352,14 +352,14 @@ type deliveryRow struct {
 	payload   string
 }
 
-// into returns where to scan claimedDeliveryColumns; fill then completes the delivery.
-func (r *deliveryRow) into(c *ClaimedDelivery) []any {
+// scanTargets returns where to scan claimedDeliveryColumns; fill then completes the delivery.
+func (r *deliveryRow) scanTargets(c *ClaimedDelivery) []any {
 	d := &c.Delivery
 	return append([]any{
 		&d.ID, &d.Event, &d.Subscription, &d.Destination, &r.source.Kind, &r.source.ID, &d.Run, &d.EventName,
 		&d.Attempts, db.ScanTime(&d.CreatedAt), &c.Event.Owner, &c.Event.Status, &r.payload, db.ScanTime(&c.Event.At),
 		&c.Settings, &c.Trace,
-	}, c.Endpoint.into(&r.singleRun)...)
+	}, c.Endpoint.scanTargets(&r.singleRun)...)
 }
 
 func (r *deliveryRow) fill(c *ClaimedDelivery) {

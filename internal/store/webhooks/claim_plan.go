@@ -92,7 +92,7 @@ func sumBefore(column, partition string) string {
 		" ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bigint), 0)"
 }
 
-// planColumns are the columns that plannedEndpoint.into scans, of waiting w and plan p.
+// planColumns are the columns that plannedEndpoint.scanTargets scans, of waiting w and plan p.
 const planColumns = `w.id, p.id IS NOT NULL, COALESCE(p.known, 1 = 0), COALESCE(p.is_full, 1 = 0),
 	COALESCE(p.health, ''), COALESCE(p.resume_at, 0), COALESCE(p.of_endpoint, 0), COALESCE(p.ahead, 0),
 	COALESCE(p.take, 0)`
@@ -108,8 +108,8 @@ type plannedEndpoint struct {
 	resumeAt int64
 }
 
-// into returns where to scan planColumns.
-func (e *plannedEndpoint) into() []any {
+// scanTargets returns where to scan planColumns.
+func (e *plannedEndpoint) scanTargets() []any {
 	return []any{&e.ID, &e.receives, &e.known, &e.full, &e.Health, &e.resumeAt, &e.InFlight, &e.ahead, &e.take}
 }
 

@@ -45,13 +45,13 @@ const DeactivatedByOwner = "deactivated by its owner"
 // Deactivated reports whether the owner has deactivated the endpoint, as opposed to the service.
 func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == DeactivatedByOwner }
 
-// endpointColumns are the columns that Endpoint.into scans, of the row e of endpoint.
+// endpointColumns are the columns that Endpoint.scanTargets scans, of the row e of endpoint.
 const endpointColumns = `e.id, e.project_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until,
 	e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
 	e.created_at, e.updated_at, e.name, e.events`
 
-// into returns where to scan endpointColumns; the endpoint is that of a single run if the source is not empty then.
-func (e *Endpoint) into(source *string) []any {
+// scanTargets returns where to scan endpointColumns; the endpoint is that of a single run if the source is not empty then.
+func (e *Endpoint) scanTargets(source *string) []any {
 	return []any{
 		&e.ID, &e.Owner, source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, db.ScanTime(&e.OldSecretUntil), &e.Format,
 		db.ScanBool(&e.Active), db.ScanBool(&e.Paused), db.ScanBool(&e.EnabledByDefault), &e.DisabledReason, &e.Health,
@@ -63,7 +63,7 @@ func (e *Endpoint) into(source *string) []any {
 // scanEndpoint reads endpointColumns.
 func scanEndpoint(scan func(...any) error) (e Endpoint, err error) {
 	var source string
-	err = scan(e.into(&source)...)
+	err = scan(e.scanTargets(&source)...)
 	e.SingleRun = source != ""
 	return e, err
 }

@@ -22,16 +22,16 @@ import (
 	"pleat/internal/words"
 )
 
-// brought are files of this machine that an input names, in an item of the user's library.
-type brought struct {
-	item string // empty: there are none
-	made bool   // the item was created now, not by an earlier command
+// uploadedInputs are files of this machine that an input names, in an item of the user's library.
+type uploadedInputs struct {
+	item    string // empty: there are none
+	created bool   // the item was created now, not by an earlier command
 	// files are the names in the item by the names in the input.
 	files map[string]string
 }
 
-// bringOrigin is the origin of the items that hold files of inputs.
-const bringOrigin = "pleat input files"
+// uploadOrigin is the origin of the items that hold files of inputs.
+const uploadOrigin = "pleat input files"
 
 // maxItems bounds the search for an item of an earlier command, which reads the library in pages of itemPage.
 const (
@@ -39,11 +39,11 @@ const (
 	itemPage = 200
 )
 
-// bring uploads the alignments and structures that an input names to an item of the library, and FASTA files if the
+// upload uploads the alignments and structures that an input names to an item of the library, and FASTA files if the
 // server is to read them. Equal files are in an item that an earlier command made, so that repeating a command makes
 // the same request.
-func (s *sources) bring(cmd *cobra.Command, c *api.Client, texts bool) (brought, error) {
-	out := brought{files: map[string]string{}}
+func (s *sources) upload(cmd *cobra.Command, c *api.Client, texts bool) (uploadedInputs, error) {
+	out := uploadedInputs{files: map[string]string{}}
 	of := map[string]*sourceFile{} // by the name in the item
 	for _, name := range s.order {
 		if f := s.found[name]; f.kind != sourceText || texts {
@@ -122,7 +122,7 @@ func storedName(f *sourceFile) string {
 
 // find sets the item with a name that an earlier command made, or creates it. It returns the SHA-256 of its files by
 // name.
-func (b *brought) find(ctx context.Context, c *api.Client, name string) (map[string]string, error) {
+func (b *uploadedInputs) find(ctx context.Context, c *api.Client, name string) (map[string]string, error) {
 	seen := 0
 	for row, err := range api.All(func(cursor string) (api.List[api.LibraryRow], error) {
 		return c.Library(ctx, cursor, itemPage)
@@ -130,7 +130,7 @@ func (b *brought) find(ctx context.Context, c *api.Client, name string) (map[str
 		if err != nil {
 			return nil, err
 		}
-		if row.Name == name && row.Origin == bringOrigin && row.Type == "file" {
+		if row.Name == name && row.Origin == uploadOrigin && row.Type == "file" {
 			b.item = row.ID
 			return b.list(ctx, c)
 		}
@@ -138,13 +138,13 @@ func (b *brought) find(ctx context.Context, c *api.Client, name string) (map[str
 			break
 		}
 	}
-	made, err := c.CreateItem(ctx, api.CreateItem{Name: name, FileType: "a3m", Origin: bringOrigin})
-	b.item, b.made = made.ID, err == nil
+	created, err := c.CreateItem(ctx, api.CreateItem{Name: name, FileType: "a3m", Origin: uploadOrigin})
+	b.item, b.created = created.ID, err == nil
 	return nil, err
 }
 
 // list returns the SHA-256 of the files of the item.
-func (b *brought) list(ctx context.Context, c *api.Client) (map[string]string, error) {
+func (b *uploadedInputs) list(ctx context.Context, c *api.Client) (map[string]string, error) {
 	item, err := c.LibraryItem(ctx, b.item)
 	if err != nil {
 		return nil, err
@@ -163,15 +163,15 @@ func (b *brought) list(ctx context.Context, c *api.Client) (map[string]string, e
 }
 
 // discard deletes the item again, if this command made it.
-func (b *brought) discard(cmd *cobra.Command, c *api.Client) {
-	if b.made {
+func (b *uploadedInputs) discard(cmd *cobra.Command, c *api.Client) {
+	if b.created {
 		deleteItem(cmd.Context(), c, b.item)
-		b.made = false
+		b.created = false
 	}
 }
 
 // importFiles returns the files as a request names them.
-func (b *brought) importFiles() []api.ImportFile {
+func (b *uploadedInputs) importFiles() []api.ImportFile {
 	var out []api.ImportFile
 	for name, stored := range b.files {
 		out = append(out, api.ImportFile{LibraryItemID: b.item, FileName: stored, Path: name})
@@ -181,10 +181,12 @@ func (b *brought) importFiles() []api.ImportFile {
 }
 
 // refer makes jobs refer to the library files that stand for the names of the input.
-func (b *brought) refer(files *format.Files) { files.Alignment, files.Structure = b.file, b.file }
+func (b *uploadedInputs) refer(files *format.Files) {
+	files.Alignment, files.Structure = b.file, b.file
+}
 
 // file returns the library file that stands for a name of the input.
-func (b *brought) file(name string) (pleat.FileRef, error) {
+func (b *uploadedInputs) file(name string) (pleat.FileRef, error) {
 	stored, ok := b.files[name]
 	if !ok {
 		return pleat.FileRef{}, fmt.Errorf("%q was not uploaded", pleat.Clip(name))
