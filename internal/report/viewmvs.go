@@ -43,7 +43,7 @@ type mvsSelector struct {
 
 // MolViewSpec returns the view as a state (.mvsj) for Mol* and other viewers that read MolViewSpec.
 func (v *View) MolViewSpec() ([]byte, error) {
-	var nodes []mvsNode
+	var components []mvsNode
 	cartoon := mvsNode{Kind: "representation", Params: map[string]any{"type": "cartoon"}}
 	for k, list := range v.bands {
 		if len(list) > 0 {
@@ -60,7 +60,7 @@ func (v *View) MolViewSpec() ([]byte, error) {
 			}
 		}
 	}
-	nodes = append(nodes, component("polymer", cartoon))
+	components = append(components, component("polymer", cartoon))
 	stick := mvsNode{Kind: "representation", Params: map[string]any{"type": "ball_and_stick"}}
 	for _, c := range v.chains {
 		text := "Chain " + plain(c.id)
@@ -71,10 +71,10 @@ func (v *View) MolViewSpec() ([]byte, error) {
 		if c.ligand {
 			nodes = append(nodes, stick)
 		}
-		nodes = append(nodes, component(mvsSelector{Chain: c.id}, nodes...))
+		components = append(components, component(mvsSelector{Chain: c.id}, nodes...))
 	}
 	if len(v.touch) > 0 {
-		nodes = append(nodes, component(selectors(v.touch), stick))
+		components = append(components, component(selectors(v.touch), stick))
 	}
 	state := mvsState{
 		Kind: "single",
@@ -87,7 +87,7 @@ func (v *View) MolViewSpec() ([]byte, error) {
 				Children: []mvsNode{{
 					Kind:     "structure",
 					Params:   map[string]any{"type": "model"},
-					Children: nodes,
+					Children: components,
 				}},
 			}},
 		}}},

@@ -19,5 +19,6 @@ var masses = map[string]float64{
 	"TH": 232.04, "PA": 231.04, "U": 238.03, "NP": 237, "PU": 244, "AM": 243, "CM": 247,
 }
 
-// Mass returns the atomic weight in u of an element, given by its symbol in upper case; that of carbon if it is unknown.
+// Mass returns the atomic weight in u of an element, given by its symbol in upper case; that of carbon if it is
+// unknown.
 func Mass(element string) float64 { return cmp.Or(masses[element], masses["C"]) }

@@ -57,7 +57,8 @@ func search(ctx context.Context, model, native []Vec, d0 float64) (float64, erro
 	return s.best, nil
 }
 
-// distanceScale returns d0, the distance scale of the TM-score in Å, for n residues, computed for at least from and not below least.
+// distanceScale returns d0, the distance scale of the TM-score in Å, for n residues, computed for at least from and not
+// below least.
 func distanceScale(n, from int, least float64) float64 {
 	return max(least, 1.24*math.Cbrt(float64(max(n, from)-15))-1.8)
 }

@@ -480,8 +480,8 @@ func (p *pdbWriter) atom(record string, c *Chain, r *Residue, auth int, a *Atom,
 	for k, x := range a.Pos {
 		start := len(b)
 		if b = appendFixed(b, x, 3); len(b)-start > 8 {
-			return pdbLimit("atom %s of residue %d of chain %s has the %c coordinate %.3f, outside −999.999 to 9999.999",
-				a.Name, auth, c.ID, 'x'+k, x)
+			const format = "atom %s of residue %d of chain %s has the %c coordinate %.3f, outside −999.999 to 9999.999"
+			return pdbLimit(format, a.Name, auth, c.ID, 'x'+k, x)
 		}
 		b = flushRight(b, start, 8)
 	}

@@ -331,7 +331,8 @@ func (c *deliveryClaim) add(d ClaimedDelivery) {
 	c.List = append(c.List, d)
 }
 
-// claimedDeliveryColumns are the columns that deliveryRow.scanTargets scans, and claimedDeliveryFrom is where they come from.
+// claimedDeliveryColumns are the columns that deliveryRow.scanTargets scans, and claimedDeliveryFrom is where they come
+// from.
 const (
 	claimedDeliveryColumns = `d.id, d.event_id, d.subscription_id, d.destination, d.source_kind, d.source_id, d.run_id,
 		d.event_name, d.attempts, d.created_at, v.project_id, v.status, v.payload, v.occurred_at,

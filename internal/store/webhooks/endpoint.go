@@ -50,7 +50,8 @@ const endpointColumns = `e.id, e.project_id, e.run_source, e.url, e.token, e.sec
 	e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
 	e.created_at, e.updated_at, e.name, e.events`
 
-// scanTargets returns where to scan endpointColumns; the endpoint is that of a single run if the source is not empty then.
+// scanTargets returns where to scan endpointColumns; the endpoint is that of a single run if the source is not empty
+// then.
 func (e *Endpoint) scanTargets(source *string) []any {
 	return []any{
 		&e.ID, &e.Owner, source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, db.ScanTime(&e.OldSecretUntil), &e.Format,
