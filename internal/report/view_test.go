@@ -2,11 +2,14 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pleat/internal/structure"
 )
@@ -62,6 +65,46 @@ func TestViewBands(t *testing.T) {
 	if text := string(plainView(t, false).ChimeraX()); strings.Contains(text, "#0053d6") ||
 		!strings.Contains(text, "color bychain") {
 		t.Errorf("without confidence:\n%s", text)
+	}
+}
+
+// A state of MolViewSpec colours the polymers, names each chain, and shows the residues that touch another chain.
+func TestMolViewSpecComponents(t *testing.T) {
+	text, err := plainView(t, true).MolViewSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state mvsState
+	if err := json.Unmarshal(text, &state); err != nil {
+		t.Fatal(err)
+	}
+	node := state.Root
+	for node.Kind != "structure" {
+		node = node.Children[0]
+	}
+	var got []string
+	for _, c := range node.Children {
+		kinds := make([]string, len(c.Children))
+		for i, child := range c.Children {
+			kinds[i] = child.Kind
+		}
+		selector, err := json.Marshal(c.Params["selector"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(selector)+" "+strings.Join(kinds, ","))
+	}
+	want := []string{
+		`"polymer" representation`,
+		`{"auth_asym_id":"A"} tooltip`,
+		`{"auth_asym_id":"B"} tooltip`,
+		`{"auth_asym_id":"L"} tooltip,representation`,
+		`[{"auth_asym_id":"A","beg_auth_seq_id":1,"end_auth_seq_id":2},` +
+			`{"auth_asym_id":"A","beg_auth_seq_id":6,"end_auth_seq_id":7},` +
+			`{"auth_asym_id":"B","beg_auth_seq_id":1,"end_auth_seq_id":1}] representation`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 
