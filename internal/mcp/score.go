@@ -231,5 +231,6 @@ func (s session) metrics(ctx context.Context, job string) (m metricsFile, err er
 		return m, pleat.Errorf(pleat.CodeTooLarge, "the values of this job have %d bytes; at most %d can be read here",
 			f.bytes, maxMetrics)
 	}
-	return m, json.Unmarshal(b, &m)
+	err = json.Unmarshal(b, &m)
+	return m, err
 }

@@ -238,7 +238,8 @@ func (h *Handlers) readableBatch(ctx context.Context, c *route.Call) (pleat.Batc
 	if err != nil {
 		return pleat.Batch{}, 0, err
 	}
-	return b, to, h.countRows(ctx, &b)
+	err = h.countRows(ctx, &b)
+	return b, to, err
 }
 
 // ownedBatch returns the batch id of a path on which only the owner may act; the store checks the owner.

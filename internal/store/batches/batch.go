@@ -269,7 +269,8 @@ func scanBatch(scan func(...any) error) (b pleat.Batch, err error) {
 	if err := scan(r.scanTargets(&b)...); err != nil {
 		return b, err
 	}
-	return b, r.fill(&b)
+	err = r.fill(&b)
+	return b, err
 }
 
 // BatchHead is Batch without the states of the rows of a batch that has not ended.

@@ -315,7 +315,8 @@ func Lock(t *db.Tx, by people.Reach, needs pleat.Role, id pleat.BatchID) (pleat.
 	if err := role.Allow(needs, pleat.ErrBatchNotFound); err != nil {
 		return b, err
 	}
-	return b, r.fill(&b)
+	err = r.fill(&b)
+	return b, err
 }
 
 // CancelBatch stops the rows of a batch that have not ended: those that no worker has, at the next

@@ -196,7 +196,8 @@ func (s *Store) Runs(ctx context.Context, job pleat.JobID) ([]pleat.Run, error) 
 		if err := scan(rr.scanTargets(&u)...); err != nil {
 			return u, err
 		}
-		return u, rr.fill(&u)
+		err = rr.fill(&u)
+		return u, err
 	})
 	return out, db.Unavailable("list runs", err)
 }

@@ -364,7 +364,8 @@ func (s *Store) Workflows(ctx context.Context, by people.Reach, f WorkflowFilter
 		if err := scanWorkflow(scan, &row.Workflow, &result, &failure, &row.Stage, &row.Done, &row.Total); err != nil {
 			return row, err
 		}
-		return row, errors.Join(db.DecodeJSON(result, &row.Result), db.DecodeJSON(failure, &row.Failure))
+		err = errors.Join(db.DecodeJSON(result, &row.Result), db.DecodeJSON(failure, &row.Failure))
+		return row, err
 	})
 	return out, db.Unavailable("list workflows", err)
 }

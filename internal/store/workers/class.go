@@ -76,7 +76,8 @@ func (s *Store) classes(ctx context.Context) ([]reportedClass, error) {
 		if err := scan(&spec, &fleet); err != nil {
 			return c, err
 		}
-		return c, errors.Join(db.DecodeJSON(spec, &c.Class), db.DecodeJSON(fleet, &c.fleet))
+		err = errors.Join(db.DecodeJSON(spec, &c.Class), db.DecodeJSON(fleet, &c.fleet))
+		return c, err
 	})
 	return out, db.Unavailable("list classes", err)
 }

@@ -197,7 +197,8 @@ func (s *Store) Working(ctx context.Context, queue string) (Working, error) {
 		if err := scan(&queues, db.ScanTime(&w.SeenAt), db.ScanTime(&w.Stopped)); err != nil {
 			return w, err
 		}
-		return w, db.DecodeJSON(queues, &w.Queues)
+		err = db.DecodeJSON(queues, &w.Queues)
+		return w, err
 	})
 	return s.working(workers, queue), db.Unavailable("count workers", err)
 }
