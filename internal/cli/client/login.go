@@ -115,11 +115,11 @@ const tokenMargin = 30 * time.Second
 
 // fresh reports whether the access token counts for a while.
 func (l *login) fresh(now time.Time) bool {
-	ends := l.Tokens.Expires
-	if ends.IsZero() { // the issuer has not said it
-		ends = l.At.Add(time.Minute + tokenMargin)
+	expires := l.Tokens.Expires
+	if expires.IsZero() { // the issuer has not said it
+		expires = l.At.Add(time.Minute + tokenMargin)
 	}
-	return now.Add(tokenMargin).Before(ends)
+	return now.Add(tokenMargin).Before(expires)
 }
 
 // tokenSource returns the function that gives a client of a server its token; nil: nobody is signed in there.

@@ -153,11 +153,11 @@ func (l *Logins) confirmLogin(ctx context.Context, hash string) error {
 			l.counts.Put(hash, login.CheckAt)
 			return nil
 		}
-		mine, err := l.People.LeaseLogin(ctx, &login, now.Add(checkLease))
+		leased, err := l.People.LeaseLogin(ctx, &login, now.Add(checkLease))
 		if err != nil {
 			return err
 		}
-		if mine {
+		if leased {
 			return l.check(ctx, login)
 		}
 		if now.Before(login.CheckAt.Add(checkGrace)) {
