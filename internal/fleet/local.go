@@ -185,7 +185,8 @@ func (l *Local) refs() ([]Ref, error) {
 	return refs, nil
 }
 
-// look reads the record of a worker and reports whether its process is alive. It removes the files of one that has ended.
+// look reads the record of a worker and reports whether its process is alive. It removes the files of one that has
+// ended.
 func (l *Local) look(ref Ref) (r record, alive bool, err error) {
 	text, err := os.ReadFile(l.file(ref, recordSuffix))
 	if err != nil {

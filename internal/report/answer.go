@@ -40,11 +40,11 @@ type Reply struct {
 	Detail any // what else the engine says, for answer.json
 }
 
-// Answer runs a question: it reads the structure, computes its facts, calls generate with them and writes the result with
-// the files answer.json, facts.json and job.yaml among its artifacts.
+// Answer runs a question: it reads the structure, computes its facts, calls generate with them and writes the result
+// with the files answer.json, facts.json and job.yaml among its artifacts.
 //
-// generate is the engine. Its failure is the run's. A PAE file that cannot be read is left out with a note, because most
-// questions do not need it; a structure that cannot be read ends the run. When ctx ends, the output is a failure.
+// generate is the engine. Its failure is the run's. A PAE file that cannot be read is left out with a note, because
+// most questions do not need it; a structure that cannot be read ends the run. When ctx ends, the output is a failure.
 func Answer(
 	ctx context.Context,
 	w pleat.Work,

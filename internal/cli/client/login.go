@@ -81,8 +81,8 @@ func logoutCmd() *cobra.Command {
 	return cli.Configured(&cobra.Command{
 		Use:   "logout",
 		Short: "End the sign-in at a server",
-		Long: `Ends the sign-in at a server: the tokens are deleted here, and the issuer is told that they count no
-more. API keys are not affected.`,
+		Long: `Ends the sign-in at a server: the tokens are deleted here, and the issuer is asked to revoke
+them. API keys are not affected.`,
 	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
 		var l login
 		server := serverOf(c.URL)

@@ -51,7 +51,7 @@ const enabledUser = "NOT EXISTS (SELECT 1 FROM account d WHERE d.id = k.account_
 
 // validKey is the condition on a key k that it is valid at the moment $1.
 const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1) AND " + enabledUser +
-	" AND NOT " + unvouched
+	" AND NOT " + unconfirmedUser
 
 // CreateKey stores a new key of by.User and records it. A key that by.Key makes has at most the scopes of that key, and
 // ends with it at the latest; if that reaches one project alone, so does the new one. A caller that works on the

@@ -247,7 +247,7 @@ func filesSQL(run, bytes, attempt string) string {
 		SELECT COALESCE(sum(a.bytes), 0) FROM artifact a WHERE a.run_id = ` + run + " AND a.attempt <> " + attempt + ")"
 }
 
-// replaceArtifacts stores the artifacts of the attempt that completed a run. Those of earlier attempts go, but for the
+// replaceArtifacts stores the artifacts of the attempt that completed a run. Those of earlier attempts go, except the
 // files of MSA searches.
 func replaceArtifacts(t *db.Tx, run pleat.RunID, e runEnd) {
 	if e.attempt > 1 {
