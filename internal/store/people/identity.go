@@ -75,7 +75,8 @@ func (s *Store) whyInvalid(ctx context.Context, by Credential) error {
 	}
 	var n int
 	err := s.db.ReadRow(ctx, "SELECT count(*) FROM api_key k WHERE k.hash = $2 AND k.revoked_at = 0 AND "+
-		"(k.expires_at = 0 OR k.expires_at > $1) AND "+enabledUser+" AND "+unconfirmedUser, []any{s.db.Micros(), by.Hash}, &n)
+		"(k.expires_at = 0 OR k.expires_at > $1) AND "+enabledUser+" AND "+unconfirmedUser,
+		[]any{s.db.Micros(), by.Hash}, &n)
 	switch {
 	case err != nil:
 		return err
