@@ -39,7 +39,7 @@ type hostedStep struct {
 	With, Env        map[string]string
 }
 
-func readHosted(t *testing.T, name string, into any) string {
+func readHosted(t *testing.T, name string, target any) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -47,7 +47,7 @@ func readHosted(t *testing.T, name string, into any) string {
 	}
 	d := yaml.NewDecoder(strings.NewReader(string(text)))
 	d.KnownFields(true)
-	if err := d.Decode(into); err != nil {
+	if err := d.Decode(target); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return string(text)

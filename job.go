@@ -219,7 +219,7 @@ func (r *Result) TimingsOnly() *Result {
 // from the creation of the run to its end. A stage that did not take place, or whose time is not known, is absent.
 const (
 	StageQueue   = "queue"   // no worker had the run: it waited in its queues, or for its next attempt
-	StageEarlier = "earlier" // attempts before the last, but for a search that succeeded; what they did is not known
+	StageEarlier = "earlier" // attempts before the last, except a search that succeeded; what they did is not known
 	StageMSA     = "msa"     // alignments: the search for them, wherever it took place, and the reading of stored ones
 	StageFetch   = "fetch"   // the files that a question, a simulation or a comparison reads, and templates of a fold
 	StageWait    = "wait"    // for an accelerator, once a worker had the run

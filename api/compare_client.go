@@ -12,8 +12,8 @@ import (
 // Compare compares 2 to 4 structures, such as job:ID, job:ID/SAMPLE, library:ID/FILE or pdb:ID, of 4,000 residues in
 // all. reference is the position of the reference, counted from 1; 0: there is none. [Client.CreateComparison] compares
 // more.
-func (c *Client) Compare(ctx context.Context, of []string, reference int) (Comparison, error) {
-	q := url.Values{"of": {strings.Join(of, ",")}}
+func (c *Client) Compare(ctx context.Context, structures []string, reference int) (Comparison, error) {
+	q := url.Values{"of": {strings.Join(structures, ",")}}
 	if reference != 0 {
 		q.Set("reference", strconv.Itoa(reference))
 	}

@@ -46,7 +46,7 @@ def without_inline(html: str, page: Path, built: Path) -> str:
 def named(html: str, page: Path) -> str:
     """Returns a page whose search has a name for screen readers, and where a heading of a column is not empty."""
     if SEARCH not in html:
-        raise SystemExit(f"{page.name} has no search as the theme had it; mend finish.py")
+        raise SystemExit(f"{page.name} has no search as the theme had it; fix finish.py")
     return html.replace(SEARCH, SEARCH[:-1] + ' aria-label="Search">').replace("<th></th>", "<td></td>")
 
 

@@ -80,9 +80,9 @@ func (b *bench) batchCreation(ctx context.Context, d database, h *service) error
 	for i := range rates {
 		rates[i] = rates[i][1:] // the first fills caches and connections
 	}
-	rate := func(of []pace) string {
+	rate := func(paces []pace) string {
 		var x []float64
-		for _, p := range of {
+		for _, p := range paces {
 			x = append(x, p.rate)
 		}
 		return fmt.Sprintf("%.0f rows/s", quantile(0.5, x))

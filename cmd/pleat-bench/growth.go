@@ -83,8 +83,8 @@ type growthBench struct {
 	// before all have been read: otherwise the result cache of the server would speed up the small side alone.
 	orders [2][]int
 	read   [2]int
-	// held are the tasks that were claimed on each side; beat and ended are the next to beat and to end.
-	held              [2][]runs.ClaimedTask
+	// claimed are the tasks that were claimed on each side; beat and ended are the next to beat and to end.
+	claimed           [2][]runs.ClaimedTask
 	heartbeats, ended [2]int
 	// waiting is a job of user 0 that waits, by side.
 	waiting [2]string
@@ -275,11 +275,11 @@ func (g *growthBench) ofWorkers() []comparison {
 			if err == nil && len(list) == 0 {
 				err = errors.New("no task waits")
 			}
-			g.held[side] = append(g.held[side], list...)
+			g.claimed[side] = append(g.claimed[side], list...)
 			return err
 		}},
 		{what: "a heartbeat", do: func(side int) error {
-			k := &g.held[side][g.heartbeats[side]]
+			k := &g.claimed[side][g.heartbeats[side]]
 			g.heartbeats[side]++
 			_, err := g.sides[side].store.Runs.Heartbeat(g.ctx, "bench", []pleat.Heartbeat{{
 				Task:     k.Task.ID,
@@ -290,7 +290,7 @@ func (g *growthBench) ofWorkers() []comparison {
 			return err
 		}},
 		{what: "finishing a run with 10 files", do: func(side int) error {
-			k := &g.held[side][g.ended[side]]
+			k := &g.claimed[side][g.ended[side]]
 			g.ended[side]++
 			return g.sides[side].store.Runs.FinishRun(g.ctx, tasks.LeaseOf(&k.Task), resultOf(k))
 		}},

@@ -44,21 +44,21 @@ func (b *bench) memory(ctx context.Context, d database) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop(), s.complaints(b.progress)) }()
-	n, err := b.ask(ctx, s.addr, key)
+	n, err := b.sendRequests(ctx, s.addr, key)
 	if err == nil {
-		err = b.rest(s, d, fmt.Sprintf("%.0f requests of 64 clients", n))
+		err = b.measureMemory(s, d, fmt.Sprintf("%.0f requests of 64 clients", n))
 	}
 	if err == nil {
 		err = foldTrpCage(ctx, &api.Client{Base: "http://" + s.addr, Key: key})
 	}
 	if err == nil {
-		err = b.rest(s, d, "a fold of Trp-cage too")
+		err = b.measureMemory(s, d, "a fold of Trp-cage too")
 	}
 	return err
 }
 
-// ask sends requests for 2 times --seconds, and returns how many.
-func (b *bench) ask(ctx context.Context, addr, key string) (float64, error) {
+// sendRequests sends requests for 2 times --seconds, and returns how many.
+func (b *bench) sendRequests(ctx context.Context, addr, key string) (float64, error) {
 	conns, closeAll, err := dialAll(ctx, addr)
 	if err != nil {
 		return 0, err
@@ -75,8 +75,8 @@ func (b *bench) ask(ctx context.Context, addr, key string) (float64, error) {
 	return 4 * b.seconds * n.rate, err
 }
 
-// rest adds a line for the memory of a server once it has rested.
-func (b *bench) rest(s *serverProcess, d database, after string) error {
+// measureMemory adds a line for the memory of a server once it has rested.
+func (b *bench) measureMemory(s *serverProcess, d database, after string) error {
 	time.Sleep(time.Duration(min(1, b.seconds) * float64(restFor)))
 	n, err := s.resident()
 	b.lines = append(b.lines, line{

@@ -147,13 +147,13 @@ func checkWorkerFile(c config.Config, path string) error {
 	if w.WorkerServer != "" { // they need no database
 		return nil
 	}
-	theirs, sqlite := w.SQLitePath()
+	workersFile, sqlite := w.SQLitePath()
 	file, ownSQLite := c.SQLitePath()
 	switch {
-	case sqlite != ownSQLite || sqlite && file != theirs:
+	case sqlite != ownSQLite || sqlite && file != workersFile:
 		return UsageError{fmt.Errorf("the workers read their settings from %s, which names another database than this "+
 			"process uses; set database and data there", path)}
-	case sqlite && (!filepath.IsAbs(theirs) || !filepath.IsAbs(w.Data)):
+	case sqlite && (!filepath.IsAbs(workersFile) || !filepath.IsAbs(w.Data)):
 		return UsageError{fmt.Errorf("the workers read their settings from %s, where data or database is a relative "+
 			"path; it must be absolute, since they do not start in this folder", path)}
 	}

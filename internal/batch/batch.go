@@ -260,8 +260,8 @@ func (s *Spec) checkKeys(fault func(error)) {
 		named[k.name] = k.set
 		complexKind := s.Kind != pleat.BatchList && s.Kind != pleat.BatchMatrix
 		if k.set && k.kind != s.Kind && (k.kind != "" || !complexKind) {
-			of := cmp.Or(string(k.kind), "ligands, variants or seeds")
-			fault(pleat.InvalidField(k.name, " is a field of the kind %s; the kind of this batch is %s", of, s.Kind))
+			kinds := cmp.Or(string(k.kind), "ligands, variants or seeds")
+			fault(pleat.InvalidField(k.name, " is a field of the kind %s; the kind of this batch is %s", kinds, s.Kind))
 		}
 	}
 	for _, name := range needs[s.Kind] {

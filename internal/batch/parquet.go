@@ -55,10 +55,10 @@ func NewParquet(w io.Writer, columns []pleat.ScoreColumn) TableWriter {
 // fields.
 func tableSchema(columns []pleat.ScoreColumn) *parquet.Schema {
 	var fields []reflect.StructField
-	add := func(name string, of reflect.Type) {
+	add := func(name string, columnType reflect.Type) {
 		fields = append(fields, reflect.StructField{
 			Name: fmt.Sprint("F", len(fields)),
-			Type: of,
+			Type: columnType,
 			Tag:  reflect.StructTag("parquet:" + strconv.Quote(name)),
 		})
 	}

@@ -199,14 +199,14 @@ func (p *selectionParser) values(after word) ([]word, error) {
 	return out, nil
 }
 
-// names parses patterns and returns a match on the name that of returns.
-func (p *selectionParser) names(after word, of func(*candidate) string) (func(*candidate) bool, error) {
+// names parses patterns and returns a match on the name that property returns.
+func (p *selectionParser) names(after word, property func(*candidate) string) (func(*candidate) bool, error) {
 	values, err := p.values(after)
 	if err != nil {
 		return nil, err
 	}
 	return func(c *candidate) bool {
-		name := of(c)
+		name := property(c)
 		for _, v := range values {
 			if glob(v.text, name) {
 				return true

@@ -205,20 +205,20 @@ func (s *System) connect() {
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			bonded := j == i+1 && s.beads[i].chain == s.beads[j].chain
-			sure, d := 0.0, 0.0
+			confidence, d := 0.0, 0.0
 			if s.params.Preset == SingleGo {
 				d = s.distance(s.start, i, j)
-				sure = s.sureness(i, j)
+				confidence = s.sureness(i, j)
 			}
 			if bonded {
-				s.bonds = append(s.bonds, bond{int32(i), int32(j), restLength(sure, d)})
-			} else if sure >= 0.05 && d <= restraintReach {
-				k := 15 * sure
+				s.bonds = append(s.bonds, bond{int32(i), int32(j), restLength(confidence, d)})
+			} else if confidence >= 0.05 && d <= restraintReach {
+				k := 15 * confidence
 				s.contacts = append(s.contacts, contact{
 					int32(i), int32(j), d, k, 60 * k * math.Pow(d, 12), 60 * k * math.Pow(d, 10),
 				})
-				if sure < 0.15 {
-					s.weak = append(s.weak, weakContact{int32(i), int32(j), fading(sure)})
+				if confidence < 0.15 {
+					s.weak = append(s.weak, weakContact{int32(i), int32(j), fading(confidence)})
 				}
 			} else {
 				continue
@@ -239,17 +239,17 @@ func (s *System) sureness(i, j int) float64 {
 }
 
 // fading returns b, the weight of a pair's ordinary terms, which falls from 1 to 0 as its confidence rises.
-func fading(sure float64) float64 { return sigmoid(-80 * (sure - 0.1)) }
+func fading(confidence float64) float64 { return sigmoid(-80 * (confidence - 0.1)) }
 
 // restLength returns r0 in nm of the bond between neighbours at distance d.
-func restLength(sure, d float64) float64 {
+func restLength(confidence, d float64) float64 {
 	switch {
-	case sure < 0.05:
+	case confidence < 0.05:
 		return bondLength
-	case sure > 0.15:
+	case confidence > 0.15:
 		return d
 	}
-	b := fading(sure)
+	b := fading(confidence)
 	return b*bondLength + (1-b)*d
 }
 

@@ -328,11 +328,11 @@ func (p *Pool) storeOutcomes(ctx context.Context, batch []*result) {
 	logs := map[pleat.EndpointID]func(){}
 	update := func(e webhooks.Endpoint, list []webhooks.DeliveryOutcome, now time.Time) (v webhooks.EndpointUpdate) {
 		p.cfg.Step("finishing")
-		var of []*result
+		var endpointResults []*result
 		for _, d := range list {
-			of = append(of, results[d.Claimed.Task.ID])
+			endpointResults = append(endpointResults, results[d.Claimed.Task.ID])
 		}
-		v, logs[e.ID] = p.endpointUpdate(e, of, now)
+		v, logs[e.ID] = p.endpointUpdate(e, endpointResults, now)
 		return v
 	}
 	p.cfg.Step("finish")

@@ -29,8 +29,8 @@ type windows struct {
 	most  int           // the largest window
 	quick time.Duration // an endpoint that takes less is fast
 
-	mu sync.Mutex
-	of map[pleat.EndpointID]*window
+	mu         sync.Mutex
+	byEndpoint map[pleat.EndpointID]*window
 }
 
 // window is the window of one endpoint.
@@ -42,14 +42,14 @@ type window struct {
 }
 
 func newWindows(most int, quick time.Duration) *windows {
-	return &windows{most: most, quick: quick, of: map[pleat.EndpointID]*window{}}
+	return &windows{most: most, quick: quick, byEndpoint: map[pleat.EndpointID]*window{}}
 }
 
 // size returns the window of an endpoint.
 func (w *windows) size(id pleat.EndpointID, now time.Time) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.sizeOf(w.of[id], now)
+	return w.sizeOf(w.byEndpoint[id], now)
 }
 
 // sizes returns the windows of all endpoints: the usual one, and up to most others.
@@ -57,7 +57,7 @@ func (w *windows) sizes(now time.Time, most int) (usual int, others map[pleat.En
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	usual, others = w.sizeOf(nil, now), map[pleat.EndpointID]int{}
-	for id, e := range w.of {
+	for id, e := range w.byEndpoint {
 		if n := w.sizeOf(e, now); n != usual && len(others) < most {
 			others[id] = n
 		}
@@ -81,7 +81,7 @@ func (w *windows) full(now time.Time, ids ...pleat.EndpointID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range ids {
-		if e := w.of[id]; e != nil {
+		if e := w.byEndpoint[id]; e != nil {
 			e.full, e.fullAt = true, now
 		}
 	}
@@ -91,13 +91,13 @@ func (w *windows) full(now time.Time, ids ...pleat.EndpointID) {
 func (w *windows) observe(id pleat.EndpointID, took time.Duration, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := w.of[id]
+	e := w.byEndpoint[id]
 	if e == nil {
-		if len(w.of) >= maxWindows {
-			clear(w.of)
+		if len(w.byEndpoint) >= maxWindows {
+			clear(w.byEndpoint)
 		}
 		e = &window{size: firstWindow, took: took}
-		w.of[id] = e
+		w.byEndpoint[id] = e
 	}
 	e.took += (took - e.took) / 4
 	switch {

@@ -24,7 +24,7 @@ var selectionFields = []string{"include", "exclude", "include_proximity", "desig
 type part struct {
 	chains []chain
 	size   size
-	into   *chain // to which it is fused; nil: to none
+	fused  *chain // to which it is fused; nil: to none
 }
 
 // file reads an entity file.
@@ -113,11 +113,12 @@ func alone(f map[string]yamltree.Node, n yamltree.Node) error {
 func (r *specReader) join(p part) {
 	r.size.add(p.size)
 	for _, c := range p.chains {
-		if p.into == nil {
+		if p.fused == nil {
 			r.add(c)
 			continue
 		}
-		p.into.min, p.into.max, p.into.Designed = p.into.min+c.min, p.into.max+c.max, p.into.Designed || c.Designed
+		p.fused.min, p.fused.max = p.fused.min+c.min, p.fused.max+c.max
+		p.fused.Designed = p.fused.Designed || c.Designed
 	}
 }
 
@@ -132,8 +133,8 @@ func (r *specReader) resolve(n yamltree.Node) (string, error) {
 		return "", err
 	}
 	last := path.Base(text)
-	ends := strings.HasSuffix(text, "/") || last == "." || last == ".."
-	bad := text == "" || ends || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") ||
+	namesFolder := strings.HasSuffix(text, "/") || last == "." || last == ".."
+	bad := text == "" || namesFolder || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") ||
 		drive.MatchString(text) || strings.Contains(text, `\`) || strings.Contains(text, "://") ||
 		strings.IndexFunc(text, isControl) >= 0
 	if _, ok := r.files[last]; bad || !ok {
@@ -174,7 +175,7 @@ func (r *specReader) nested(n yamltree.Node, name string) (part, error) {
 	if err := r.use(n, name, NestedSpec, ".yaml"); err != nil {
 		return part{}, err
 	}
-	if p, ok := r.parts[name]; ok && p.into == nil {
+	if p, ok := r.parts[name]; ok && p.fused == nil {
 		return p, nil
 	}
 	root, err := yamltree.Read(name, r.files[name], "path")
@@ -212,12 +213,12 @@ func (r *specReader) structure(f map[string]yamltree.Node, name string) (part, m
 		return part{}, nil, err
 	}
 	s := &selection{file: name, extents: slices.Clone(extents), out: map[string]any{"path": r.paths[name]}}
-	into, err := r.fuse(f["fuse"])
+	fused, err := r.fuse(f["fuse"])
 	if err != nil {
 		return part{}, nil, err
 	}
-	if into != nil {
-		s.out["fuse"] = into.original
+	if fused != nil {
+		s.out["fuse"] = fused.original
 	}
 	if err := msa(f["msa"], s.out); err != nil {
 		return part{}, nil, err
@@ -226,7 +227,7 @@ func (r *specReader) structure(f map[string]yamltree.Node, name string) (part, m
 		return part{}, nil, err
 	}
 	p := s.part()
-	p.into = into
+	p.fused = fused
 	return p, s.out, nil
 }
 

@@ -288,12 +288,12 @@ func position(n yamltree.Node) (x, y json.Number, err error) {
 
 // count checks how many nodes there are of each type.
 func (g *graphReader) count() error {
-	of := map[string][]string{}
+	byType := map[string][]string{}
 	for _, n := range g.Nodes {
-		of[n.Type] = append(of[n.Type], n.ID)
+		byType[n.Type] = append(byType[n.Type], n.ID)
 	}
 	for _, t := range []string{typeStart, typePipeline, typeEnd} {
-		switch names := of[t]; {
+		switch names := byType[t]; {
 		case len(names) == 0:
 			return pleat.InvalidField("jobs", " has no %s node; it must have exactly one", t)
 		case len(names) > 1:
@@ -301,7 +301,7 @@ func (g *graphReader) count() error {
 				and(names))
 		}
 	}
-	if len(of[typeInput]) == 0 {
+	if len(byType[typeInput]) == 0 {
 		return pleat.InvalidField("jobs", " has no input node; it must have at least one, with the spec of the design")
 	}
 	return nil

@@ -36,12 +36,12 @@ func (s *selection) find(n yamltree.Node) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	of := func(id string) int {
+	indexOf := func(id string) int {
 		return slices.IndexFunc(s.extents, func(e structure.Extent) bool { return e.ID == id })
 	}
-	i := of(id)
+	i := indexOf(id)
 	if m := copyNumber.FindStringSubmatch(id); i < 0 && s.assembly && m != nil {
-		if base := of(m[1]); base >= 0 {
+		if base := indexOf(m[1]); base >= 0 {
 			return s.copy(base, id), nil
 		}
 	}
@@ -57,14 +57,14 @@ func (s *selection) find(n yamltree.Node) (int, error) {
 
 // copy adds a copy of a chain, which an assembly has under a name of its own. Where everything is included, the copy
 // stands for the chain.
-func (s *selection) copy(of int, id string) int {
-	e := s.extents[of]
+func (s *selection) copy(original int, id string) int {
+	e := s.extents[original]
 	e.ID = id
 	i := len(s.extents)
 	s.extents = append(s.extents, e)
 	if s.all {
 		s.include[i] = spans{{1, e.Length}}
-		delete(s.include, of)
+		delete(s.include, original)
 	}
 	return i
 }
@@ -84,11 +84,11 @@ func (s *selection) read(f map[string]yamltree.Node) error {
 		return err
 	}
 	for _, step := range []struct {
-		name string
-		all  bool // the word all stands for all chains
-		of   map[int]spans
+		name   string
+		all    bool // the word all stands for all chains
+		chosen map[int]spans
 	}{{"exclude", false, s.exclude}, {"design", true, s.design}, {"not_design", false, s.notDesign}} {
-		if err := s.chains(f[step.name], step.name, step.all, step.of); err != nil {
+		if err := s.chains(f[step.name], step.name, step.all, step.chosen); err != nil {
 			return err
 		}
 	}
@@ -133,12 +133,12 @@ func items(n yamltree.Node, key string) ([]yamltree.Node, error) {
 	return list, nil
 }
 
-// which reads the fields id and res_index of an item into out. It adds what they select to of, which may be nil;
+// which reads the fields id and res_index of an item into out. It adds what they select to chosen, which may be nil;
 // the word all as a name, if allowed, selects every chain.
-func (s *selection) which(f map[string]yamltree.Node, all bool, out map[string]any, of map[int]spans) error {
+func (s *selection) which(f map[string]yamltree.Node, all bool, out map[string]any, chosen map[int]spans) error {
 	add := func(i int, r spans) {
-		if of != nil {
-			of[i] = append(of[i], r...)
+		if chosen != nil {
+			chosen[i] = append(chosen[i], r...)
 		}
 	}
 	id := f["id"]
@@ -171,7 +171,7 @@ func (s *selection) which(f map[string]yamltree.Node, all bool, out map[string]a
 }
 
 // chains reads a list of chains with residues, as include, exclude and design have it.
-func (s *selection) chains(n yamltree.Node, name string, all bool, of map[int]spans) error {
+func (s *selection) chains(n yamltree.Node, name string, all bool, chosen map[int]spans) error {
 	list, err := items(n, "chain")
 	if err != nil || n.Null() {
 		return err
@@ -186,7 +186,7 @@ func (s *selection) chains(n yamltree.Node, name string, all bool, of map[int]sp
 		if err := msa(f["msa"], one); err != nil {
 			return err
 		}
-		if err := s.which(f, all, one, of); err != nil {
+		if err := s.which(f, all, one, chosen); err != nil {
 			return err
 		}
 		out = append(out, map[string]any{"chain": one})

@@ -139,7 +139,7 @@ func (r *specReader) polymer(n yamltree.Node, kind pleat.EntityKind) (map[string
 	if err := residueConstraints(f["residue_constraints"], out, s.min); err != nil {
 		return nil, err
 	}
-	into, err := r.fuse(f["fuse"])
+	fused, err := r.fuse(f["fuse"])
 	if err != nil {
 		return nil, err
 	}
@@ -152,14 +152,14 @@ func (r *specReader) polymer(n yamltree.Node, kind pleat.EntityKind) (map[string
 			exact:    true,
 		}
 		r.size.add(size{min: s.min, max: s.max, tokens: s.max})
-		if into == nil {
+		if fused == nil {
 			r.add(c)
 			continue
 		}
-		into.min, into.max, into.Designed = into.min+s.min, into.max+s.max, into.Designed || s.designed
+		fused.min, fused.max, fused.Designed = fused.min+s.min, fused.max+s.max, fused.Designed || s.designed
 	}
-	if into != nil {
-		out["fuse"] = into.original
+	if fused != nil {
+		out["fuse"] = fused.original
 	}
 	return out, nil
 }
@@ -240,7 +240,7 @@ func along(n yamltree.Node, out map[string]any, name, letters string, length int
 	if err != nil {
 		return err
 	}
-	of := map[string]any{}
+	constraints := map[string]any{}
 	for _, key := range keys {
 		v, ok := f[key]
 		if !ok {
@@ -250,13 +250,13 @@ func along(n yamltree.Node, out map[string]any, name, letters string, length int
 		if err != nil {
 			return err
 		}
-		of[key] = res.text
+		constraints[key] = res.text
 		if res.all { // the engine takes the word for chains of files alone
-			of[key] = "1.."
+			constraints[key] = "1.."
 		}
 	}
-	if len(of) > 0 {
-		out[name] = of
+	if len(constraints) > 0 {
+		out[name] = constraints
 	}
 	return nil
 }

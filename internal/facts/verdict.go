@@ -102,14 +102,14 @@ func ptmLines(s *pleat.Prediction, residues int) []string {
 	if s.PTM == nil || len(s.Chains) != 1 {
 		return nil
 	}
-	means := "uncertain"
+	verdict := "uncertain"
 	switch {
 	case *s.PTM >= foldPTM:
-		means = "probably right"
+		verdict = "probably right"
 	case residues > 0 && residues < shortChain:
-		means += ", though pTM is always low for so short a chain"
+		verdict += ", though pTM is always low for so short a chain"
 	}
-	return []string{fmt.Sprintf("pTM %s: the overall shape is %s.", fixed(*s.PTM, 2), means)}
+	return []string{fmt.Sprintf("pTM %s: the overall shape is %s.", fixed(*s.PTM, 2), verdict)}
 }
 
 // ratedPairs returns the pairs of chains that have an ipTM.

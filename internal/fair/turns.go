@@ -25,22 +25,22 @@ func NewTurns(n int) *Turns {
 
 // Acquire waits for a place, which Release frees, or for the end of ctx, whose error it returns.
 func (t *Turns) Acquire(ctx context.Context, user pleat.UserID) error {
-	mine := make(chan struct{})
+	place := make(chan struct{})
 	t.mu.Lock()
 	if t.waiting[user] == nil {
 		t.order = append(t.order, user)
 	}
-	t.waiting[user] = append(t.waiting[user], mine)
+	t.waiting[user] = append(t.waiting[user], place)
 	t.assign()
 	t.mu.Unlock()
 	select {
-	case <-mine:
+	case <-place:
 		return nil
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := slices.Index(t.waiting[user], mine); i >= 0 {
+	if i := slices.Index(t.waiting[user], place); i >= 0 {
 		t.dequeue(user, i)
 	} else { // the place came at the same moment
 		t.releaseLocked(user)

@@ -149,11 +149,11 @@ func (l *Local) List(context.Context) ([]Job, error) {
 	}
 	var jobs []Job
 	for _, ref := range refs {
-		r, lives, err := l.look(ref)
+		r, alive, err := l.look(ref)
 		if err != nil {
 			return nil, err
 		}
-		if lives {
+		if alive {
 			jobs = append(jobs, Job{
 				Ref:       ref,
 				Class:     r.Class,
@@ -185,8 +185,9 @@ func (l *Local) refs() ([]Ref, error) {
 	return refs, nil
 }
 
-// look reads the record of a worker and reports whether its process lives. It removes the files of one that has ended.
-func (l *Local) look(ref Ref) (r record, lives bool, err error) {
+// look reads the record of a worker and reports whether its process is alive. It removes the files of one that has
+// ended.
+func (l *Local) look(ref Ref) (r record, alive bool, err error) {
 	text, err := os.ReadFile(l.file(ref, recordSuffix))
 	if err != nil {
 		return record{}, false, fmt.Errorf("read the record of a worker: %w", err)
@@ -196,9 +197,9 @@ func (l *Local) look(ref Ref) (r record, lives bool, err error) {
 		l.forget(ref)
 		return record{}, false, nil
 	}
-	noted, lives, err := l.lives(ref)
-	if err != nil || lives {
-		return r, lives, err
+	noted, alive, err := l.alive(ref)
+	if err != nil || alive {
+		return r, alive, err
 	}
 	l.forgetRecord(ref)
 	if noted {
@@ -206,14 +207,14 @@ func (l *Local) look(ref Ref) (r record, lives bool, err error) {
 		return r, false, nil
 	}
 	// A worker whose starter looked for the record before it was removed has written its note before that.
-	if _, lives, err = l.lives(ref); err == nil && lives {
+	if _, alive, err = l.alive(ref); err == nil && alive {
 		err = l.write(ref, r)
 	}
-	return r, lives, err
+	return r, alive, err
 }
 
-// lives reports whether a worker has noted its process, and whether that process lives.
-func (l *Local) lives(ref Ref) (noted, lives bool, err error) {
+// alive reports whether a worker has noted its process, and whether that process is alive.
+func (l *Local) alive(ref Ref) (noted, alive bool, err error) {
 	text, err := os.ReadFile(l.file(ref, processSuffix))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil

@@ -142,7 +142,7 @@ func TestLocalKilledWhileStarting(t *testing.T) {
 	if err := l.start(a, w); err != nil { // its record is gone
 		t.Fatal(err)
 	}
-	until(t, "the starter has ended", func() bool { _, lives, err := l.lives(a); return err == nil && !lives })
+	until(t, "the starter has ended", func() bool { _, alive, err := l.alive(a); return err == nil && !alive })
 	if _, err := os.Stat(filepath.Join(dir, "w.ready")); err == nil {
 		t.Error("the worker ran without a record")
 	}

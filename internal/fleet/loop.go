@@ -191,15 +191,15 @@ func (f *Fleet) list(ctx context.Context, demand []workers.Demand) map[string][]
 			continue
 		}
 		queried[name] = true
-		if jobs, ok := f.ask(ctx, name); ok {
+		if jobs, ok := f.listJobs(ctx, name); ok {
 			out[name] = jobs
 		}
 	}
 	return out
 }
 
-// ask asks a cluster for its jobs, unless it did not answer shortly before.
-func (f *Fleet) ask(ctx context.Context, name string) ([]Job, bool) {
+// listJobs asks a cluster for its jobs, unless it did not answer shortly before.
+func (f *Fleet) listJobs(ctx context.Context, name string) ([]Job, bool) {
 	d := f.drivers[name]
 	if d == nil {
 		d = &driver{}

@@ -137,9 +137,9 @@ const maxCancelled = 100
 // Cancel cancels those jobs that still wait. Between Slurm's look at a job and its end the job may start; its worker
 // then gets SIGTERM as at the end of its walltime, and releases what it holds.
 func (s *Slurm) Cancel(ctx context.Context, refs []Ref) error {
-	for some := range slices.Chunk(refs, maxCancelled) {
+	for chunk := range slices.Chunk(refs, maxCancelled) {
 		argv := []string{"scancel", "--quiet", "--state=PENDING", "--name=" + s.name()}
-		for _, r := range some {
+		for _, r := range chunk {
 			if !jobNumber.MatchString(string(r)) {
 				return fmt.Errorf("%q is not the number of a job", oneLine(string(r)))
 			}

@@ -40,24 +40,24 @@ func Builtin() []pleat.Model {
 // Choose returns the engine for a plan among the models that are running. The error lists what is available, or says
 // how much memory the plan needs where no engine has it.
 func Choose(p *Plan, models []pleat.Model) (Task, error) {
-	var here []string
+	var available []string
 	byName := map[string]pleat.Model{}
 	for _, m := range models {
 		if m.Kind == p.Kind {
-			here = append(here, m.Name)
+			available = append(available, m.Name)
 			byName[m.Name] = m
 		}
 	}
-	slices.Sort(here)
+	slices.Sort(available)
 	wanted := answering
 	switch p.Kind {
 	case pleat.TaskMD:
 		wanted = []string{simulating[p.MD.Preset]}
 	case pleat.TaskDesign:
-		here = p.Design.designing(here, byName)
-		wanted = here
+		available = p.Design.designing(available, byName)
+		wanted = available
 		if name := p.Design.Params.Model; name != "" {
-			wanted = slices.DeleteFunc(slices.Clone(here), func(other string) bool { return other != name })
+			wanted = slices.DeleteFunc(slices.Clone(available), func(other string) bool { return other != name })
 		}
 	case pleat.TaskCompare:
 		wanted = []string{"compare"}
@@ -82,8 +82,8 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 			"msa-command").
 			At("sequences")
 	case p.Kind == pleat.TaskDesign:
-		return Task{}, p.Design.noDesigner(here)
-	case len(here) == 0:
+		return Task{}, p.Design.noDesigner(available)
+	case len(available) == 0:
 		return Task{}, pleat.Invalidf("no engine for %s is running here; start one with pleat worker", p.Kind).
 			At("workflow_name")
 	case p.Kind == pleat.TaskMD:
@@ -97,7 +97,7 @@ func Choose(p *Plan, models []pleat.Model) (Task, error) {
 			" %s needs the engine %s, which is not running here; presets here: %s", p.MD.Preset,
 			simulating[p.MD.Preset], strings.Join(can, ", "))
 	}
-	return p.task(byName[here[0]]), nil
+	return p.task(byName[available[0]]), nil
 }
 
 // designers are models for designs, the best first. All others come after them, by name.
@@ -110,9 +110,9 @@ func (d *DesignPlan) runs(m *pleat.Model) bool {
 }
 
 // designing returns the names of the models that can run a design, the best first. The names in here are in order.
-func (d *DesignPlan) designing(here []string, byName map[string]pleat.Model) []string {
+func (d *DesignPlan) designing(available []string, byName map[string]pleat.Model) []string {
 	var can []string
-	for _, name := range slices.Concat(designers, here) {
+	for _, name := range slices.Concat(designers, available) {
 		m := byName[name]
 		if d.runs(&m) && !slices.Contains(can, name) {
 			can = append(can, name)

@@ -28,10 +28,10 @@ func readComparison(f *fields, p *Plan) {
 	if f.raws == nil {
 		return // it is no object, which is the only fault
 	}
-	var of []string
+	var entries []string
 	if raw := f.raw("of"); raw == nil {
 		f.fail(f.pathOf("of"), " is required; it must be a list such as [\"job:ID\", \"library:ID\"]")
-	} else if json.Unmarshal(raw, &of) != nil {
+	} else if json.Unmarshal(raw, &entries) != nil {
 		f.fail(f.pathOf("of"), " must be a list of strings such as job:ID")
 	}
 	reference := f.number("reference", 0)
@@ -40,27 +40,27 @@ func readComparison(f *fields, p *Plan) {
 		return
 	}
 	var err error
-	if c.Of, err = ParseCompared(of, f.pathOf("of")); err != nil {
+	if c.Of, err = ParseCompared(entries, f.pathOf("of")); err != nil {
 		f.refuse(err)
 		return
 	}
 	c.Reference = int(reference)
-	if hasReference && (reference != float64(c.Reference) || c.Reference < 1 || c.Reference > len(of)) {
+	if hasReference && (reference != float64(c.Reference) || c.Reference < 1 || c.Reference > len(entries)) {
 		f.fail(f.pathOf("reference"), " is %v; it must be a whole number from 1 to %d, the position of a structure",
-			reference, len(of))
+			reference, len(entries))
 	}
 }
 
 // ParseCompared reads what a comparison names, in a field. An error is a [pleat.Errors] with CodeInvalid, one for each
 // entry that is wrong.
-func ParseCompared(of []string, field string) ([]StructureSource, error) {
-	if len(of) < pleat.MinCompared || len(of) > pleat.MaxCompared {
-		return nil, pleat.InvalidField(field, " names %d structures; it must name %d to %d", len(of),
+func ParseCompared(entries []string, field string) ([]StructureSource, error) {
+	if len(entries) < pleat.MinCompared || len(entries) > pleat.MaxCompared {
+		return nil, pleat.InvalidField(field, " names %d structures; it must name %d to %d", len(entries),
 			pleat.MinCompared, pleat.MaxCompared)
 	}
 	var out []StructureSource
 	var faults pleat.Errors
-	for i, text := range of {
+	for i, text := range entries {
 		s, err := parseOneCompared(text, fmt.Sprintf("%s[%d]", field, i))
 		if err := faults.Add(err); err != nil {
 			return nil, err
@@ -106,46 +106,46 @@ func parseOneCompared(text, field string) (StructureSource, error) {
 }
 
 // Compared returns the entry of a comparison that a source was read from, and its kind: job, library or pdb.
-func (s StructureSource) Compared() (of, kind string) {
+func (s StructureSource) Compared() (entry, kind string) {
 	switch s.Kind {
 	case SourceFold:
-		of, kind = "job:"+string(s.Fold.Job), "job"
+		entry, kind = "job:"+string(s.Fold.Job), "job"
 		if s.Sample != "" {
-			of += "/" + s.Sample
+			entry += "/" + s.Sample
 		}
 	case SourceLibrary:
-		of, kind = "library:"+string(s.Structure.Item), "library"
+		entry, kind = "library:"+string(s.Structure.Item), "library"
 		if s.Structure.Name != "" {
-			of += "/" + s.Structure.Name
+			entry += "/" + s.Structure.Name
 		}
 	default:
-		of, kind = "pdb:"+s.ID, "pdb"
+		entry, kind = "pdb:"+s.ID, "pdb"
 	}
-	return of, kind
+	return entry, kind
 }
 
 // publicCompared returns what anybody may know of an entry of a comparison: its kind, and the id of an entry of the
 // Protein Data Bank.
-func publicCompared(of string) string {
-	kind, _, _ := strings.Cut(of, ":")
+func publicCompared(entry string) string {
+	kind, _, _ := strings.Cut(entry, ":")
 	if kind == "pdb" {
-		return of
+		return entry
 	}
 	return kind
 }
 
 // RemoveCompared replaces what a comparison names, in an input given by its fields, by what anybody may know of it.
 func RemoveCompared(input map[string]json.RawMessage) error {
-	var of []string
-	if input["of"] == nil || json.Unmarshal(input["of"], &of) != nil {
+	var entries []string
+	if input["of"] == nil || json.Unmarshal(input["of"], &entries) != nil {
 		delete(input, "of")
 		return nil
 	}
-	for i := range of {
-		of[i] = publicCompared(of[i])
+	for i := range entries {
+		entries[i] = publicCompared(entries[i])
 	}
 	var err error
-	input["of"], err = encode(of)
+	input["of"], err = encode(entries)
 	return err
 }
 

@@ -173,7 +173,7 @@ func (d *draft) addAF3Alignments(at string, q *pleat.Sequence, ids []string, c *
 		}
 	}
 	if q.Kind == pleat.Protein && c.UnpairedMSA != nil && text(c.UnpairedMSA)+text(c.PairedMSA)+paired == "" {
-		d.alone = append(d.alone, at+".unpairedMsa")
+		d.unpaired = append(d.unpaired, at+".unpairedMsa")
 	}
 	if len(c.Templates) > 0 && q.Kind != pleat.Protein {
 		return pleat.Invalidf("%s.templates is on %s; jobs have templates of proteins alone: leave it out", at,

@@ -128,7 +128,7 @@ func (d *draft) addBoltzMSA(q *pleat.Sequence, n node) error {
 	case msa != noAlignment:
 		return d.align(q, n.At, msa)
 	case q.Kind == pleat.Protein:
-		d.alone = append(d.alone, n.At)
+		d.unpaired = append(d.unpaired, n.At)
 	}
 	return nil
 }

@@ -112,11 +112,11 @@ func (d *draft) addBoltzTemplate(n node) error {
 	if err != nil {
 		return err
 	}
-	of, err := d.boltzNames(f["template_id"])
+	templateChains, err := d.boltzNames(f["template_id"])
 	if err != nil {
 		return err
 	}
-	if len(of) > 1 && len(of) != len(chains) {
+	if len(templateChains) > 1 && len(templateChains) != len(chains) {
 		return f["template_id"].Wrong("one chain, or as many as chain_id has")
 	}
 	var t pleat.Template
@@ -133,8 +133,8 @@ func (d *draft) addBoltzTemplate(n node) error {
 				return err
 			}
 		}
-		if len(of) > 0 {
-			t.TemplateChain = of[min(i, len(of)-1)]
+		if len(templateChains) > 0 {
+			t.TemplateChain = templateChains[min(i, len(templateChains)-1)]
 		}
 		if err := d.template(file.At, name, t); err != nil {
 			return err

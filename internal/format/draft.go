@@ -37,8 +37,8 @@ type draft struct {
 	// parts maps the id of a ligand of several components to the ids of those.
 	parts map[string][]string
 	split []splitLigand
-	// alone are the places in the file that ask for no alignment of one protein.
-	alone []string
+	// unpaired are the places in the file that ask for no alignment of one protein.
+	unpaired []string
 	// templates are those that the chains of the file name, which are added once the chains have their names.
 	templates []draftTemplate
 }

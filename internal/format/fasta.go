@@ -260,7 +260,7 @@ func (d *draft) addRecord(r *record) error {
 		}
 		q := pleat.Sequence{Kind: kind, Text: clean, Label: label}
 		if r.msa == noAlignment && kind == pleat.Protein {
-			d.alone = append(d.alone, at)
+			d.unpaired = append(d.unpaired, at)
 		} else if r.msa != noAlignment {
 			if err := d.align(&q, at, r.msa); err != nil {
 				return err

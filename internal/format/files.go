@@ -55,7 +55,7 @@ func (d *draft) align(q *pleat.Sequence, at, name string) error {
 // draftTemplate is a template of the copies of a protein, which get their names later.
 type draftTemplate struct {
 	at, name string
-	of       string // its chain in the file; empty: the file has one
+	chain    string // its chain in the file; empty: the file has one
 	ids      []string
 	mapped   bool // the file says which residues correspond
 }
@@ -68,7 +68,7 @@ func (d *draft) addTemplates() error {
 			if err != nil {
 				return err
 			}
-			if err := d.template(t.at, t.name, pleat.Template{Chain: chain, TemplateChain: t.of}); err != nil {
+			if err := d.template(t.at, t.name, pleat.Template{Chain: chain, TemplateChain: t.chain}); err != nil {
 				return err
 			}
 		}
@@ -148,11 +148,11 @@ func (d *draft) settleAlignments() {
 			proteins++
 		}
 	}
-	if n := len(d.alone); n > 0 && n == proteins {
+	if n := len(d.unpaired); n > 0 && n == proteins {
 		d.job.Params = d.job.Params.With("msaAlgorithm", pleat.MSANone)
 		return
 	}
-	for _, at := range d.alone {
+	for _, at := range d.unpaired {
 		d.addNote("%s asks for no alignment of this protein; a job has that for all its proteins alone "+
 			"(params.msaAlgorithm %q), so it was dropped", at, pleat.MSANone)
 	}

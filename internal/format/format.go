@@ -51,8 +51,8 @@ type dialect struct {
 	ext  string // extension of a file name, with its dot
 	// media is the Content-Type of an exported file.
 	media string
-	// read appends the file's jobs to into, or returns a pleat.Error.
-	read func(text string, into *reading) error
+	// read appends the file's jobs to in, or returns a pleat.Error.
+	read func(text string, in *reading) error
 	// write returns the bytes of a file with one job; nil: the format is only read.
 	write func(j *pleat.Job, out *writing) ([]byte, error)
 }

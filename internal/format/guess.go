@@ -90,15 +90,15 @@ func (p *probe) protenix() bool {
 // protenixItemOnly reports whether an entity has anything that only Protenix has.
 func protenixItemOnly(item map[string]json.RawMessage) bool {
 	for _, raw := range item {
-		var of map[string]json.RawMessage
-		if json.Unmarshal(raw, &of) != nil {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(raw, &fields) != nil {
 			continue
 		}
-		if slices.ContainsFunc(protenixOnly, func(key string) bool { _, ok := of[key]; return ok }) {
+		if slices.ContainsFunc(protenixOnly, func(key string) bool { _, ok := fields[key]; return ok }) {
 			return true
 		}
 		var ligand string
-		_ = json.Unmarshal(of["ligand"], &ligand)
+		_ = json.Unmarshal(fields["ligand"], &ligand)
 		code, isCode := strings.CutPrefix(ligand, codePrefix)
 		if ligand != "" && (!isCode || strings.Contains(code, "_")) {
 			return true

@@ -218,11 +218,11 @@ func (d *draft) addOpenFoldTemplates(at string, kind pleat.EntityKind, c *openFo
 	for i, name := range names {
 		t := draftTemplate{at: fmt.Sprintf("%s.template_cif_paths[%d]", at, i), name: name, ids: ids}
 		if len(chains) > 0 && chains[i] != nil {
-			of, isText := chains[i].(string)
+			chain, isText := chains[i].(string)
 			if !isText {
 				return pleat.Invalidf("%s.template_cif_chain_ids[%d] must be the name of a chain, or null", at, i)
 			}
-			t.of = of
+			t.chain = chain
 		}
 		d.templates = append(d.templates, t)
 	}
@@ -299,7 +299,7 @@ func (d *draft) addOpenFoldAlignments(at string, q *pleat.Sequence, c *openFoldC
 	d.noteUse(at+".use_paired_msas", c.Paired)
 	without := c.MSAs != nil && !*c.MSAs
 	if without && q.Kind == pleat.Protein {
-		d.alone = append(d.alone, at+".use_msas false")
+		d.unpaired = append(d.unpaired, at+".use_msas false")
 	}
 	files, err := textsOf(at+".main_msa_file_paths", c.Main, maxParts)
 	if err != nil {

@@ -79,8 +79,8 @@ type protenixDraft struct {
 }
 
 // readProtenixJob reads one job of the list into d.
-func readProtenixJob(j *protenixJob, of *draft) error {
-	d := &protenixDraft{draft: of}
+func readProtenixJob(j *protenixJob, base *draft) error {
+	d := &protenixDraft{draft: base}
 	if err := d.seeds(d.at+"modelSeeds", j.ModelSeeds); err != nil {
 		return err
 	}

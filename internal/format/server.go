@@ -160,16 +160,16 @@ func (d *draft) addServerItem(at string, item *serverItem) error {
 
 // alternative is one of the kinds that an item may be of: its key, whether the item has it, and what adds it.
 type alternative struct {
-	key string
-	has bool
-	add func(at string) error
+	key     string
+	present bool
+	add     func(at string) error
 }
 
 // addOne adds the item at a path. It returns an error for an item of several kinds or none.
 func addOne(at string, kinds []alternative) (err error) {
 	var all, taken []string
 	for _, k := range kinds {
-		if all = append(all, k.key); !k.has {
+		if all = append(all, k.key); !k.present {
 			continue
 		}
 		if taken = append(taken, k.key); len(taken) == 1 {

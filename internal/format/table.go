@@ -64,11 +64,11 @@ func readTable(text string, in *reading, need, known []string, row func(r *table
 			return pleat.Invalidf("line %d has %d columns; the first line has %d", line, len(fields), len(columns))
 		}
 		rows++
-		of := &tableRow{line, map[string]string{}}
+		parsed := &tableRow{line, map[string]string{}}
 		for i, c := range columns {
-			of.values[c] = strings.TrimSpace(fields[i])
+			parsed.values[c] = strings.TrimSpace(fields[i])
 		}
-		if err := row(of); err != nil {
+		if err := row(parsed); err != nil {
 			return err
 		}
 	}
@@ -230,14 +230,14 @@ func readProteinfold(text string, in *reading) error {
 // sampleText returns the content of the FASTA file that a row of a samplesheet names.
 func (in *reading) sampleText(r *tableRow) (string, error) {
 	at, name := r.place("fasta"), r.values["fasta"]
-	ends := func(ending string) bool { return strings.HasSuffix(strings.ToLower(name), ending) }
+	hasEnding := func(ending string) bool { return strings.HasSuffix(strings.ToLower(name), ending) }
 	switch {
 	case name == "":
 		return "", pleat.Invalidf("%s is empty; it must be the name of a FASTA file", at)
 	case in.opt.Files.Text == nil:
 		return "", pleat.Invalidf("%s names the file %q; a samplesheet must come with the files that it names", at,
 			pleat.Clip(name))
-	case !slices.ContainsFunc(fastaEndings, ends):
+	case !slices.ContainsFunc(fastaEndings, hasEnding):
 		return "", pleat.Invalidf("%s names the file %q; its name must end in %s", at, pleat.Clip(name),
 			strings.Join(fastaEndings, ", "))
 	}

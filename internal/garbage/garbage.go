@@ -15,7 +15,7 @@ import (
 )
 
 // Age is how old a blob without a row must be to be garbage. A blob is stored before the database refers to it; that
-// takes much less than this, but for the files of an attempt under way, which are no garbage.
+// takes much less than this, except for the files of an attempt under way, which are no garbage.
 const Age = time.Hour
 
 // prefixes are those of the keys to which rows refer.

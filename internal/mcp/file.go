@@ -290,7 +290,7 @@ func addressed(uri string) (h handle, name string, ok bool) {
 const maxResource = 1 << 20
 
 // addResources adds the templates by whose addresses files are read.
-func addResources(s *sdk.Server, of callers) {
+func addResources(s *sdk.Server, clients callers) {
 	for _, kind := range []string{aJob, aWorkflow, aBatch} {
 		s.AddResourceTemplate(&sdk.ResourceTemplate{
 			URITemplate: "pleat://" + collections[kind] + "/{id}/{+name}",
@@ -299,7 +299,7 @@ func addResources(s *sdk.Server, of callers) {
 		}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			ctx, cancel := bounded(ctx)
 			defer cancel()
-			return of(ctx).resource(ctx, req.Params.URI)
+			return clients(ctx).resource(ctx, req.Params.URI)
 		})
 	}
 }

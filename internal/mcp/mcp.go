@@ -54,7 +54,7 @@ type session struct {
 type callers func(ctx context.Context) session
 
 // newServer returns a server with all tools, which call the service as callers says.
-func newServer(of callers, log *slog.Logger) *sdk.Server {
+func newServer(clients callers, log *slog.Logger) *sdk.Server {
 	capabilities := &sdk.ServerCapabilities{
 		Tools:     &sdk.ToolCapabilities{},
 		Prompts:   &sdk.PromptCapabilities{},
@@ -64,11 +64,11 @@ func newServer(of callers, log *slog.Logger) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "pleat", Title: "Pleat", Version: pleat.Version},
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: capabilities, Logger: log})
 	for _, t := range allTools() {
-		t.addTo(s, of)
+		t.addTo(s, clients)
 	}
-	addResources(s, of)
+	addResources(s, clients)
 	addPrompts(s)
-	if err := addTasks(s, of); err != nil {
+	if err := addTasks(s, clients); err != nil {
 		panic(err) // a fault of the program, which each test of this package finds
 	}
 	s.AddReceivingMiddleware(recovering(log)) // the last one is the outermost

@@ -67,7 +67,7 @@ type slotKey struct{}
 type slot struct{ started *work }
 
 // addTasks adds the extension to a server.
-func addTasks(s *sdk.Server, of callers) error {
+func addTasks(s *sdk.Server, clients callers) error {
 	s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			if method != "tools/call" || !declares(req.GetParams()) {
@@ -78,17 +78,17 @@ func addTasks(s *sdk.Server, of callers) error {
 			if err != nil || s.started == nil {
 				return res, err
 			}
-			return taskOf(s.started, "task", of(ctx).now()), nil
+			return taskOf(s.started, "task", clients(ctx).now()), nil
 		}
 	})
 	get := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*taskResult, error) {
-		return of(ctx).task(ctx, p)
+		return clients(ctx).task(ctx, p)
 	}
 	if err := sdk.AddReceivingCustomMethod(s, "tasks/get", get); err != nil {
 		return err
 	}
 	update := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*acknowledgement, error) {
-		_, err := of(ctx).task(ctx, p)
+		_, err := clients(ctx).task(ctx, p)
 		return &acknowledgement{ResultType: "complete"}, err
 	}
 	if err := sdk.AddReceivingCustomMethod(s, "tasks/update", update); err != nil {
@@ -96,7 +96,7 @@ func addTasks(s *sdk.Server, of callers) error {
 	}
 	return sdk.AddReceivingCustomMethod(s, "tasks/cancel",
 		func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*acknowledgement, error) {
-			return &acknowledgement{ResultType: "complete"}, of(ctx).cancelTask(ctx, p)
+			return &acknowledgement{ResultType: "complete"}, clients(ctx).cancelTask(ctx, p)
 		})
 }
 

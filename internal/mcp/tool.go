@@ -63,7 +63,7 @@ func does[In, Out any](t tool, h handler[In, Out]) tool {
 }
 
 // addTo adds a tool to a server.
-func (t tool) addTo(s *sdk.Server, of callers) {
+func (t tool) addTo(s *sdk.Server, clients callers) {
 	destructive := t.effect == ends
 	described := &sdk.Tool{
 		Name:         t.name,
@@ -82,7 +82,7 @@ func (t tool) addTo(s *sdk.Server, of callers) {
 	s.AddTool(described, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		ctx, cancel := bounded(ctx)
 		defer cancel()
-		return t.call(ctx, of(ctx), req.Params.Arguments)
+		return t.call(ctx, clients(ctx), req.Params.Arguments)
 	})
 }
 

@@ -20,10 +20,10 @@ func (f *Finder) fetch(ctx context.Context, requests []request, report func(stri
 		if len(missing) == 0 {
 			return v.out, nil
 		}
-		mine, release := v.claim(ctx, missing)
-		if len(mine) > 0 {
+		claimed, release := v.claim(ctx, missing)
+		if len(claimed) > 0 {
 			// Another process may have found some between the look and the claim.
-			err := v.search(ctx, v.load(ctx, mine))
+			err := v.search(ctx, v.load(ctx, claimed))
 			release(err == nil)
 			if err != nil {
 				return nil, err
@@ -59,8 +59,8 @@ func (v *fetching) all() []int {
 }
 
 // load reads those of some requests that are cached and returns the others.
-func (v *fetching) load(ctx context.Context, of []int) []int {
-	return slices.DeleteFunc(slices.Clone(of), func(i int) bool {
+func (v *fetching) load(ctx context.Context, indices []int) []int {
+	return slices.DeleteFunc(slices.Clone(indices), func(i int) bool {
 		if v.out[i] == nil {
 			v.out[i] = v.Finder.load(ctx, v.requests[i])
 		}
@@ -70,7 +70,7 @@ func (v *fetching) load(ctx context.Context, of []int) []int {
 
 // claim claims the searches of some requests and returns those that it got. They stay claimed until release is called.
 // Without Claims, and if they fail, it returns all: a search too many is better than none.
-func (v *fetching) claim(ctx context.Context, missing []int) (mine []int, release func(found bool)) {
+func (v *fetching) claim(ctx context.Context, missing []int) (claimed []int, release func(found bool)) {
 	if v.Claims == nil {
 		return missing, func(bool) {}
 	}
@@ -87,10 +87,10 @@ func (v *fetching) claim(ctx context.Context, missing []int) (mine []int, releas
 	var keys []string
 	for k, ok := range granted {
 		if ok {
-			mine, held, keys = append(mine, missing[k]), append(held, searches[k]), append(keys, searches[k].Key)
+			claimed, held, keys = append(claimed, missing[k]), append(held, searches[k]), append(keys, searches[k].Key)
 		}
 	}
-	if len(mine) == 0 {
+	if len(claimed) == 0 {
 		return nil, nil
 	}
 	renewing, stop := context.WithCancel(ctx)
@@ -99,7 +99,7 @@ func (v *fetching) claim(ctx context.Context, missing []int) (mine []int, releas
 		defer close(ended)
 		v.renewClaims(renewing, held)
 	}()
-	return mine, func(found bool) {
+	return claimed, func(found bool) {
 		stop()
 		<-ended
 		if err := v.Claims.EndSearches(context.WithoutCancel(ctx), keys, found); err != nil {

@@ -60,7 +60,7 @@ type Searcher interface {
 	Pairs() bool
 }
 
-// Error is the reason why there is no alignment. Every error of a Searcher is one, but for those of its context.
+// Error is the reason why there is no alignment. Every error of a Searcher is one, except those of its context.
 type Error struct {
 	Message string // one sentence for the job's owner, without addresses or paths
 	Retry   bool   // another attempt may succeed

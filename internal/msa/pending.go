@@ -68,17 +68,17 @@ func (p *pendingSearches) join(ctx context.Context, requests []request, fetch fe
 	}
 	joined := make([]*pendingSearch, len(requests))
 	var claimed []request
-	var mine *batch
+	var newBatch *batch
 	var started []*pendingSearch
 	work := context.WithoutCancel(ctx) // other callers may wait for the batch after this one has left
 	for i, r := range requests {
 		s := p.pending[r.Key]
 		if s == nil {
-			if mine == nil {
-				mine = &batch{listeners: map[int]func(string){}}
-				work, mine.cancel = context.WithCancelCause(work)
+			if newBatch == nil {
+				newBatch = &batch{listeners: map[int]func(string){}}
+				work, newBatch.cancel = context.WithCancelCause(work)
 			}
-			s = &pendingSearch{batch: mine, done: make(chan struct{})}
+			s = &pendingSearch{batch: newBatch, done: make(chan struct{})}
 			p.pending[r.Key] = s
 			claimed, started = append(claimed, r), append(started, s)
 		}
@@ -86,8 +86,8 @@ func (p *pendingSearches) join(ctx context.Context, requests []request, fetch fe
 		joined[i] = s
 	}
 	leave := p.subscribe(joined, report)
-	if mine != nil {
-		p.running.Go(func() { p.run(work, mine, claimed, started, fetch) })
+	if newBatch != nil {
+		p.running.Go(func() { p.run(work, newBatch, claimed, started, fetch) })
 	}
 	return joined, leave
 }

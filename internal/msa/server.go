@@ -219,7 +219,7 @@ func (v *serverSearch) ticket(ctx context.Context, sequences []string) (string, 
 			return "", err
 		}
 		interval = min(interval*1.5, lastPoll)
-		if t, err = v.ask(ctx, http.MethodGet, "ticket/"+id, ""); err != nil {
+		if t, err = v.requestTicket(ctx, http.MethodGet, "ticket/"+id, ""); err != nil {
 			return "", err
 		}
 	}
@@ -233,7 +233,7 @@ func (v *serverSearch) submit(ctx context.Context, sequences []string) (ticket, 
 	}
 	form := url.Values{"q": {string(fasta(sequences))}, "mode": {mode}}.Encode()
 	for unknown := 0; ; unknown++ {
-		t, err := v.ask(ctx, http.MethodPost, path, form)
+		t, err := v.requestTicket(ctx, http.MethodPost, path, form)
 		switch {
 		case err != nil:
 			return t, err
@@ -251,9 +251,9 @@ func (v *serverSearch) submit(ctx context.Context, sequences []string) (ticket, 
 	}
 }
 
-// ask sends a request whose answer is a ticket. It retries while the server is unreachable, in maintenance or limits
-// the rate.
-func (v *serverSearch) ask(ctx context.Context, method, path, form string) (ticket, error) {
+// requestTicket sends a request whose answer is a ticket. It retries while the server is unreachable, in maintenance or
+// limits the rate.
+func (v *serverSearch) requestTicket(ctx context.Context, method, path, form string) (ticket, error) {
 	for {
 		var t ticket
 		status, after, raw, err := v.request(ctx, method, path, form)

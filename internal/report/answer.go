@@ -40,16 +40,16 @@ type Reply struct {
 	Detail any // what else the engine says, for answer.json
 }
 
-// Answer runs a question: it reads the structure, computes its facts, calls ask with them and writes the result with
-// the files answer.json, facts.json and job.yaml among its artifacts.
+// Answer runs a question: it reads the structure, computes its facts, calls generate with them and writes the result
+// with the files answer.json, facts.json and job.yaml among its artifacts.
 //
-// ask is the engine. Its failure is the run's. A PAE file that cannot be read is left out with a note, because most
-// questions do not need it; a structure that cannot be read ends the run. When ctx ends, the output is a failure.
+// generate is the engine. Its failure is the run's. A PAE file that cannot be read is left out with a note, because
+// most questions do not need it; a structure that cannot be read ends the run. When ctx ends, the output is a failure.
 func Answer(
 	ctx context.Context,
 	w pleat.Work,
 	sink pleat.Sink,
-	ask func(context.Context, *facts.Facts) (Reply, *pleat.Failure),
+	generate func(context.Context, *facts.Facts) (Reply, *pleat.Failure),
 ) pleat.Output {
 	watch := clock.Start()
 	sink.Progress("digest", 0, 3)
@@ -64,7 +64,7 @@ func Answer(
 	sink.Log(fmt.Sprintf("%s: polymer chains %d, residues %d, ligands %d",
 		filepath.Base(w.QnA.File), len(f.Chains), f.Residues, len(f.Ligands)))
 	sink.Progress("answer", 1, 3)
-	reply, failure := ask(ctx, f)
+	reply, failure := generate(ctx, f)
 	switch {
 	case ctx.Err() != nil:
 		return pleat.Output{Failure: engine.Interrupted(ctx)}

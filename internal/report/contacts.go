@@ -95,8 +95,8 @@ func WriteContacts(w io.Writer, contacts []api.ResidueContact) error {
 // by row, because one of a large complex is many times as large as what is needed of it.
 func contactErrors(s *structure.Structure, all []facts.Contact, in io.Reader, rows []api.ResidueContact) error {
 	type use struct {
-		total *float64 // of the errors of a row
-		of    span     // columns
+		total   *float64 // of the errors of a row
+		columns span     // columns
 	}
 	uses := map[int][]use{}
 	var place func(facts.ResidueAt) span
@@ -117,7 +117,7 @@ func contactErrors(s *structure.Structure, all []facts.Contact, in io.Reader, ro
 			}
 		}
 		for _, u := range uses[i] {
-			for _, v := range row[u.of.first : u.of.first+u.of.n] {
+			for _, v := range row[u.columns.first : u.columns.first+u.columns.n] {
 				*u.total += float64(v)
 			}
 		}

@@ -50,12 +50,12 @@ func SequencePrefix(f *pleat.FoldInput, s pleat.Sequence) string {
 
 // publish draws one figure of the given sequences and hands its files to the sink. owner is the sequence that the files
 // belong to; empty: the run.
-func (c *Coverage) publish(sink pleat.Sink, of []pleat.Sequence, prefix string, owner pleat.SequenceID) error {
-	chains := make([]plot.Chain, len(of))
-	for i, s := range of {
+func (c *Coverage) publish(sink pleat.Sink, sequences []pleat.Sequence, prefix string, owner pleat.SequenceID) error {
+	chains := make([]plot.Chain, len(sequences))
+	for i, s := range sequences {
 		chains[i] = plot.Chain{Name: strings.Join(s.Chains, ", "), Length: len(s.Text)}
 	}
-	fig, err := plot.Coverage(plot.Labels{}, chains, c.blocks(of))
+	fig, err := plot.Coverage(plot.Labels{}, chains, c.blocks(sequences))
 	if err != nil {
 		return err
 	}
@@ -73,17 +73,17 @@ func (c *Coverage) publish(sink pleat.Sink, of []pleat.Sequence, prefix string, 
 
 // blocks returns the paired rows, then the unpaired rows of each sequence. The rows of a sequence cover its residues
 // and have gaps at all others.
-func (c *Coverage) blocks(of []pleat.Sequence) []plot.Block {
+func (c *Coverage) blocks(sequences []pleat.Sequence) []plot.Block {
 	var out []plot.Block
-	if len(of) > 1 {
-		if b := c.pairedBlock(of); len(b.Rows) > 0 {
+	if len(sequences) > 1 {
+		if b := c.pairedBlock(sequences); len(b.Rows) > 0 {
 			out = append(out, b)
 		}
 	}
 	start := 0
-	for _, s := range of {
+	for _, s := range sequences {
 		b := plot.Block{Start: start, Span: len(s.Text)}
-		if len(of) > 1 {
+		if len(sequences) > 1 {
 			b.Name = strings.Join(s.Chains, ", ")
 		}
 		for _, r := range c.Unpaired[s.Text].Rows {
@@ -98,17 +98,17 @@ func (c *Coverage) blocks(of []pleat.Sequence) []plot.Block {
 
 // pairedBlock joins the paired rows of all sequences; it is empty unless every sequence was paired. The identity of a
 // joint row is the mean over the sequences that it covers.
-func (c *Coverage) pairedBlock(of []pleat.Sequence) plot.Block {
+func (c *Coverage) pairedBlock(sequences []pleat.Sequence) plot.Block {
 	b := plot.Block{Name: "paired"}
-	for _, s := range of {
+	for _, s := range sequences {
 		if c.Paired[s.Text] == nil {
 			return plot.Block{}
 		}
 	}
-	for k := range c.Paired[of[0].Text].Rows {
+	for k := range c.Paired[sequences[0].Text].Rows {
 		var row strings.Builder
 		identical, covered := 0.0, 0
-		for _, s := range of {
+		for _, s := range sequences {
 			text := c.Paired[s.Text].Rows[k].Aligned()
 			row.WriteString(text)
 			if strings.Trim(text, "-") != "" {

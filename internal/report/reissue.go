@@ -130,10 +130,10 @@ func (r *reissue) config(f pleat.File, path string) error {
 }
 
 // readJSON reads a file that this package has written.
-func readJSON(path string, into any) error {
+func readJSON(path string, target any) error {
 	in, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(json.NewDecoder(in).Decode(into), in.Close())
+	return errors.Join(json.NewDecoder(in).Decode(target), in.Close())
 }

@@ -10,16 +10,16 @@ import (
 )
 
 // titleOf returns the entry id and the title of a structure file: they name the job, and the record if the job has
-// several structures. of is the sequence that the structure shows; empty: all of them.
-func titleOf(w *pleat.Work, of pleat.SequenceID) (id, title string) {
+// several structures. sequence is the one that the structure shows; empty: all of them.
+func titleOf(w *pleat.Work, sequence pleat.SequenceID) (id, title string) {
 	var chains []string
 	name := w.Fold.Name
 	for i := range w.Fold.Sequences {
 		q := &w.Fold.Sequences[i]
-		if of == "" || of == q.ID {
+		if sequence == "" || sequence == q.ID {
 			chains = append(chains, q.Chains...)
 		}
-		if of == q.ID && len(w.Fold.Sequences) > 1 {
+		if sequence == q.ID && len(w.Fold.Sequences) > 1 {
 			name += ", " + cmp.Or(q.Label, "chain "+q.Chains[0])
 		}
 	}

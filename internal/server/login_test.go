@@ -73,12 +73,12 @@ func (f *signInFixture) newBrowser() *http.Client {
 }
 
 // get opens an address in a browser and returns the answer and where the browser is sent.
-func (f *signInFixture) get(b *http.Client, path string, into any) (status int, location string) {
+func (f *signInFixture) get(b *http.Client, path string, target any) (status int, location string) {
 	f.t.Helper()
-	return f.send(b, "GET", path, into)
+	return f.send(b, "GET", path, target)
 }
 
-func (f *signInFixture) send(b *http.Client, method, path string, into any) (status int, location string) {
+func (f *signInFixture) send(b *http.Client, method, path string, target any) (status int, location string) {
 	f.t.Helper()
 	if strings.HasPrefix(path, "/") {
 		path = f.http.URL + path
@@ -93,8 +93,8 @@ func (f *signInFixture) send(b *http.Client, method, path string, into any) (sta
 		f.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if into != nil {
-		if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+	if target != nil {
+		if err := json.NewDecoder(resp.Body).Decode(target); err != nil {
 			f.t.Fatalf("%s %s: %d, %v", method, path, resp.StatusCode, err)
 		}
 	}

@@ -19,7 +19,7 @@ func claimsOf(s *store.Store, subject, name string, groups ...string) people.Cla
 	return people.Claims{Issuer: testIssuer, Subject: subject, Name: name, Groups: groups, At: s.DB.Now()}
 }
 
-func vouch(t *testing.T, s *store.Store, c people.Claims) pleat.UserID {
+func accountFor(t *testing.T, s *store.Store, c people.Claims) pleat.UserID {
 	t.Helper()
 	user, err := s.People.AccountForClaims(context.Background(), c)
 	if err != nil {
@@ -51,7 +51,7 @@ func wantCode(t *testing.T, what string, err error, want pleat.Code) {
 }
 
 // A person is the pair of issuer and subject. Two first sign-ins at once make one account, whose name is nobody else's.
-func TestVouch(t *testing.T) {
+func TestAccountForClaims(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		taken := storetest.User(t, s, "ada")
@@ -68,7 +68,7 @@ func TestVouch(t *testing.T) {
 		}
 		other := claimsOf(s, "s", "ada")
 		other.Issuer = "https://other.example.org"
-		third := vouch(t, s, other)
+		third := accountFor(t, s, other)
 		list, err := s.People.Users(context.Background())
 		if err != nil || len(list) != 3 || third == users[0] {
 			t.Fatalf("%+v, %v", list, err)
@@ -78,7 +78,7 @@ func TestVouch(t *testing.T) {
 				t.Errorf("the name is %s, want %s", list[n].Name, want)
 			}
 		}
-		nameless := vouch(t, s, claimsOf(s, "t", "\x01"))
+		nameless := accountFor(t, s, claimsOf(s, "t", "\x01"))
 		if u, err := s.People.User(context.Background(), nameless); err != nil || u.Name != "user" {
 			t.Errorf("%+v, %v", u, err)
 		}
@@ -114,7 +114,7 @@ func TestGroupRoles(t *testing.T) {
 		}
 		by = by.In(p.ID)
 		old := claimsOf(s, "s", "ada", "readers", "others")
-		user := vouch(t, s, old)
+		user := accountFor(t, s, old)
 		at := people.Reach{User: user, Project: p.ID}
 		want := func(want pleat.Role) {
 			t.Helper()
@@ -159,9 +159,9 @@ func TestGroupRoles(t *testing.T) {
 			t.Errorf("%+v, %v", groups, err)
 		}
 		clock.Advance(time.Minute)
-		vouch(t, s, claimsOf(s, "s", "ada"))
+		accountFor(t, s, claimsOf(s, "s", "ada"))
 		want(pleat.NoRole)
-		vouch(t, s, old) // what is older than what is known does not count
+		accountFor(t, s, old) // what is older than what is known does not count
 		want(pleat.NoRole)
 		_, err = s.People.Groups(ctx, at)
 		wantCode(t, "groups for a stranger", err, pleat.CodeNotFound)
@@ -174,7 +174,7 @@ func TestOperatorByClaims(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx, yes, no := context.Background(), true, false
 		c := claimsOf(s, "s", "ada")
-		by := people.Actor{Reach: people.Reach{User: vouch(t, s, c)}}
+		by := people.Actor{Reach: people.Reach{User: accountFor(t, s, c)}}
 		create := func(name string) error {
 			_, err := s.People.CreateProject(ctx, by, name, "ada")
 			return err
@@ -189,7 +189,7 @@ func TestOperatorByClaims(t *testing.T) {
 		for n, operator := range []*bool{&yes, nil, &no} {
 			clock.Advance(time.Second)
 			c.At, c.Operator = s.DB.Now(), operator
-			vouch(t, s, c)
+			accountFor(t, s, c)
 			if err := create(string(rune('a' + n))); (err == nil) != (operator != &no) {
 				t.Errorf("claims %d: %v", n, err)
 			}
@@ -202,7 +202,7 @@ func TestLogins(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		user := vouch(t, s, claimsOf(s, "s", "ada", "lab"))
+		user := accountFor(t, s, claimsOf(s, "s", "ada", "lab"))
 		l := putLogin(t, s, user, people.LoginSession, "session")
 		grant := putLogin(t, s, user, people.LoginGrant, people.GrantOf(user))
 		by := people.Actor{Reach: people.Reach{User: user}}
@@ -317,7 +317,7 @@ func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, grant peo
 		t.Errorf("%+v, %v", entries, err)
 	}
 	clock.Advance(time.Second)
-	vouch(t, s, claimsOf(s, "s", "ada"))
+	accountFor(t, s, claimsOf(s, "s", "ada"))
 	counts := func(want bool) {
 		t.Helper()
 		if _, err := s.People.Identify(ctx, people.Credential{Hash: "key"}); (err == nil) != want {
@@ -327,7 +327,7 @@ func testSuspend(t *testing.T, s *store.Store, clock *storetest.Clock, grant peo
 	counts(true)
 	clock.Advance(5 * time.Minute) // without a grant
 	counts(false)
-	vouch(t, s, claimsOf(s, "s", "ada"))
+	accountFor(t, s, claimsOf(s, "s", "ada"))
 	counts(true)
 	grant = putLogin(t, s, user, people.LoginGrant, people.GrantOf(user))
 	clock.Advance(time.Hour)
@@ -352,7 +352,7 @@ func TestLoginBounds(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		ctx := context.Background()
-		user := vouch(t, s, claimsOf(s, "s", "ada"))
+		user := accountFor(t, s, claimsOf(s, "s", "ada"))
 		for n := range 52 {
 			putLogin(t, s, user, people.LoginSession, "session "+string(rune('A'+n)))
 			clock.Advance(time.Second)

@@ -260,7 +260,7 @@ func TestVouchedAddress(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		c := claimsOf(s, "s1", "ada")
 		c.Email = "ada@lab.test"
-		b := mailbox{t, s, people.Own(vouch(t, s, c))}
+		b := mailbox{t, s, people.Own(accountFor(t, s, c))}
 		if m := b.set("ada@lab.test"); !m.Confirmed || !m.AskedUntil.IsZero() {
 			t.Errorf("%+v", m)
 		}

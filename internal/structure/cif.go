@@ -139,22 +139,22 @@ type cifTable struct {
 	// row is called with each row. Its values are valid until it returns.
 	row func(values [][]byte) error
 
-	values [][]byte
-	kept   [][]byte // the buffers behind values
+	values  [][]byte
+	buffers [][]byte // the buffers behind values
 }
 
 // reset empties the row.
 func (t *cifTable) reset() {
 	if t.values == nil {
-		t.values, t.kept = make([][]byte, len(t.items)), make([][]byte, len(t.items))
+		t.values, t.buffers = make([][]byte, len(t.items)), make([][]byte, len(t.items))
 	}
 	clear(t.values)
 }
 
 // set copies v into the row, because the scanner reuses its bytes.
 func (t *cifTable) set(slot int, v []byte) {
-	t.kept[slot] = append(t.kept[slot][:0], v...)
-	t.values[slot] = t.kept[slot]
+	t.buffers[slot] = append(t.buffers[slot][:0], v...)
+	t.values[slot] = t.buffers[slot]
 }
 
 // slot returns the index of an item, or −1 where the reader does not want it.

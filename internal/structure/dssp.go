@@ -79,12 +79,12 @@ func (s *Structure) SecondaryStructure(ctx context.Context) ([][]byte, error) {
 	for i := range s.Chains {
 		out[i] = make([]byte, len(s.Chains[i].Residues))
 	}
-	d, where, err := s.dssp(ctx)
+	d, places, err := s.dssp(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for k, state := range d.state {
-		out[where[k].chain][where[k].residue] = state
+		out[places[k].chain][places[k].residue] = state
 	}
 	return out, nil
 }
@@ -96,7 +96,7 @@ type place struct{ chain, residue int }
 // is. The only error is that of ctx.
 func (s *Structure) dssp(ctx context.Context) (*dssp, []place, error) {
 	var bb []Backbone
-	var where []place
+	var places []place
 	for i := range s.Chains {
 		c := &s.Chains[i]
 		if c.Kind != Protein {
@@ -106,12 +106,12 @@ func (s *Structure) dssp(ctx context.Context) (*dssp, []place, error) {
 		for j := range c.Residues {
 			if b, ok := c.Residues[j].Backbone(); ok {
 				b.Start, start = start, false
-				bb, where = append(bb, b), append(where, place{i, j})
+				bb, places = append(bb, b), append(places, place{i, j})
 			}
 		}
 	}
 	d, err := newDSSP(ctx, bb)
-	return d, where, err
+	return d, places, err
 }
 
 // run is a helix or strand: the residues from … to of a chain, by index.
@@ -124,14 +124,14 @@ type run struct {
 // secondaryRuns lists helices and strands in order. Strands that pair belong to one sheet; sheets are numbered in
 // order of their first strand.
 func (s *Structure) secondaryRuns() (helices, strands []run) {
-	d, where, _ := s.dssp(context.Background())
+	d, places, _ := s.dssp(context.Background())
 	strand := make([]int, d.n) // which run a residue is of; −1: none
 	for k := 0; k < d.n; {
 		state, end := d.state[k], k
 		for end+1 < d.n && d.state[end+1] == state && d.unbroken(k, end+1) {
 			end++
 		}
-		r := run{chain: where[k].chain, from: where[k].residue, to: where[end].residue, state: state}
+		r := run{chain: places[k].chain, from: places[k].residue, to: places[end].residue, state: state}
 		for i := k; i <= end; i++ {
 			strand[i] = -1
 			if state == Strand {

@@ -38,21 +38,21 @@ func ReadExtents(r io.Reader, pdb bool, lim Limits) ([]Extent, error) {
 // entityOf returns the file's entity id of a chain.
 func (c *cifReader) entityOf(chain *Chain) string {
 	label := cmp.Or(chain.Label, chain.ID)
-	entity := c.about.asym[label]
+	entity := c.entities.asym[label]
 	if raw := c.build.byID[label]; entity == "" && raw != nil {
 		entity = raw.entity
 	}
 	return entity
 }
 
-// extents returns the extents of the chains of s, each with the name and the length of the whole sequence that about
+// extents returns the extents of the chains of s, each with the name and the length of the whole sequence that describe
 // returns.
-func extents(s *Structure, about func(*Chain) (string, int)) []Extent {
+func extents(s *Structure, describe func(*Chain) (string, int)) []Extent {
 	var out []Extent
-	at := map[string]int{}
+	indices := map[string]int{}
 	for i := range s.Chains {
 		c := &s.Chains[i]
-		id, length := about(c)
+		id, length := describe(c)
 		e := Extent{ID: id, Kind: c.Kind, Length: len(c.Residues), Resolved: len(c.Residues)}
 		for j := range c.Residues {
 			for k := range c.Residues[j].Atoms {
@@ -64,10 +64,10 @@ func extents(s *Structure, about func(*Chain) (string, int)) []Extent {
 		if n := len(c.Residues); c.Kind.Polymer() && n > 0 {
 			e.Length = max(length, c.Residues[n-1].Seq)
 		}
-		k, taken := at[id]
+		k, taken := indices[id]
 		switch {
 		case !taken:
-			at[id] = len(out)
+			indices[id] = len(out)
 			out = append(out, e)
 		case e.Kind.Polymer() && !out[k].Kind.Polymer():
 			out[k] = e

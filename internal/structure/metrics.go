@@ -35,7 +35,7 @@ func AlignedTMScore(ctx context.Context, model, native []Vec, length int) (float
 func search(ctx context.Context, model, native []Vec, d0 float64) (float64, error) {
 	n := len(native)
 	s := &tmSearch{model: model, native: native, d02: d0 * d0, near: min(max(d0, 4.5), 8),
-		d2: make([]float64, n), kept: make([]int32, 0, n), old: make([]int32, 0, n),
+		d2: make([]float64, n), selected: make([]int32, 0, n), previous: make([]int32, 0, n),
 		a: make([]Vec, 0, n), b: make([]Vec, 0, n)}
 	step := max(1, min(n*n/65536, n/16))
 	shortest := min(4, n)
@@ -70,8 +70,8 @@ type tmSearch struct {
 	best          float64 // best Σ 1/(1+(d/d0)²) so far
 	// d2 are the squared distances in Å² under the superposition measured last.
 	d2 []float64
-	// kept and old are the residues selected in this round and in the one before.
-	kept, old []int32
+	// selected and old are the residues selected in this round and in the one before.
+	selected, previous []int32
 	// a and b are buffers for the selected points of model and native.
 	a, b []Vec
 }
@@ -82,14 +82,14 @@ func (s *tmSearch) refine(from, size int) {
 	s.measure(&rot, trans, s.near-1)
 	for range 20 {
 		s.a, s.b = s.a[:0], s.b[:0]
-		for _, i := range s.kept {
+		for _, i := range s.selected {
 			s.a = append(s.a, s.model[i])
 			s.b = append(s.b, s.native[i])
 		}
 		rot, trans, _ = Superpose(s.a, s.b)
-		s.old, s.kept = s.kept, s.old
+		s.previous, s.selected = s.selected, s.previous
 		s.measure(&rot, trans, s.near+1)
-		if slices.Equal(s.kept, s.old) {
+		if slices.Equal(s.selected, s.previous) {
 			return
 		}
 	}
@@ -106,13 +106,13 @@ func (s *tmSearch) measure(rot *[3][3]float64, trans Vec, cut float64) {
 	}
 	s.best = max(s.best, sum)
 	for {
-		s.kept = s.kept[:0]
+		s.selected = s.selected[:0]
 		for i, d2 := range s.d2 {
 			if d2 < cut*cut {
-				s.kept = append(s.kept, int32(i))
+				s.selected = append(s.selected, int32(i))
 			}
 		}
-		if len(s.kept) >= min(3, len(s.d2)) || cut > 1e6 {
+		if len(s.selected) >= min(3, len(s.d2)) || cut > 1e6 {
 			return
 		}
 		if cut += 0.5; cut > 100 {

@@ -35,7 +35,7 @@ func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 	if err := p.run(); err != nil {
 		return nil, nil, err
 	}
-	s, err := c.build.structure(c.about)
+	s, err := c.build.structure(c.entities)
 	return s, c, err
 }
 
@@ -74,8 +74,8 @@ const (
 // ignored.
 type cifReader struct {
 	build *builder
-	// about holds the entity tables of the current data block.
-	about entities
+	// entities holds the entity tables of the current data block.
+	entities entities
 	// model is the number of the first model; atoms of others are skipped.
 	model string
 	// lengths are those of the whole sequences, by entity id, and monomers their components by position, empty where
@@ -87,7 +87,7 @@ type cifReader struct {
 
 // clear forgets the entities of a previous data block, whose atoms are not read.
 func (c *cifReader) clear() {
-	c.about = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
+	c.entities = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
 	c.lengths, c.monomers, c.listed = map[string]int{}, map[string][]string{}, 0
 }
 
@@ -119,24 +119,24 @@ func (c *cifReader) entity(v [][]byte) error {
 		return err
 	}
 	if name := oneLine(v[2]); name != "" {
-		c.about.name[id] = name
+		c.entities.name[id] = name
 	}
 	switch strings.ToLower(string(v[1])) {
 	case "polymer":
-		if !c.about.kind[id].Polymer() {
-			c.about.kind[id] = polymerOfUnknownKind
+		if !c.entities.kind[id].Polymer() {
+			c.entities.kind[id] = polymerOfUnknownKind
 		}
 	case "water":
-		c.about.kind[id] = Water
+		c.entities.kind[id] = Water
 	case "non-polymer", "branched", "macrolide":
-		c.about.kind[id] = Ligand
+		c.entities.kind[id] = Ligand
 	}
 	return nil
 }
 
 // room returns an error for a new entity beyond Limits.Chains.
 func (c *cifReader) room(id string) error {
-	if _, known := c.about.kind[id]; !known && len(c.about.kind) >= c.build.in.lim.Chains {
+	if _, known := c.entities.kind[id]; !known && len(c.entities.kind) >= c.build.in.lim.Chains {
 		return c.build.in.limit("there are more than the %d entities allowed", c.build.in.lim.Chains)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (c *cifReader) polymer(v [][]byte) error {
 	case "polydeoxyribonucleotide":
 		kind = DNA
 	}
-	c.about.kind[string(v[0])] = kind
+	c.entities.kind[string(v[0])] = kind
 	return nil
 }
 
@@ -200,10 +200,10 @@ func (c *cifReader) asym(v [][]byte) error {
 	if v[0] == nil || v[1] == nil {
 		return nil
 	}
-	if len(c.about.asym) >= c.build.in.lim.Chains {
+	if len(c.entities.asym) >= c.build.in.lim.Chains {
 		return c.build.in.limit("there are more than the %d chains allowed", c.build.in.lim.Chains)
 	}
-	c.about.asym[string(v[0])] = string(v[1])
+	c.entities.asym[string(v[0])] = string(v[1])
 	return nil
 }
 

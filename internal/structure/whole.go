@@ -52,13 +52,13 @@ func (b *builder) complete(s *Structure, sequence func(*Chain) []string) (*Struc
 
 // completed returns residues with those that only comps has.
 func completed(residues []Residue, comps []string) []Residue {
-	there := map[int]bool{}
+	present := map[int]bool{}
 	for i := range residues {
-		there[residues[i].Seq] = true
+		present[residues[i].Seq] = true
 	}
 	out := slices.Clone(residues)
 	for i, comp := range comps {
-		if comp != "" && !there[i+1] {
+		if comp != "" && !present[i+1] {
 			out = append(out, Residue{Comp: comp, Seq: i + 1})
 		}
 	}

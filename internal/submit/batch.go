@@ -115,7 +115,7 @@ type preparedBatch struct {
 	digests    [][32]byte    // what each row computes, once check has accepted all
 }
 
-// prepareBatch checks a batch but for its rows. An error of the request is pleat.Errors.
+// prepareBatch checks a batch without its rows. An error of the request is pleat.Errors.
 func (r *Resolver) prepareBatch(ctx context.Context, by Caller, q *BatchRequest) (*preparedBatch, error) {
 	p := preparedBatch{spec: q.Spec}
 	var faults pleat.Errors

@@ -67,8 +67,8 @@ func (p *preparedBatch) addComponents(row *batch.Row) error {
 	if !slices.ContainsFunc(row.Job.Constraints.Components, files) {
 		return nil
 	}
-	same := func(of batch.Row) bool {
-		return slices.Equal(of.Job.Constraints.Components, row.Job.Constraints.Components)
+	same := func(earlier batch.Row) bool {
+		return slices.Equal(earlier.Job.Constraints.Components, row.Job.Constraints.Components)
 	}
 	switch {
 	case slices.ContainsFunc(p.components, same):
@@ -205,14 +205,14 @@ func (r *Resolver) checkRowSearched(ctx context.Context, by Caller, p *preparedB
 	var faults pleat.Errors
 	files := map[pleat.WorkflowID][]runs.ReferencedAlignment{}
 	for _, id := range slices.Sorted(maps.Keys(p.alignments.searched)) {
-		of, err := r.searchedAlignments(ctx, by.In.Project, id)
+		alignments, err := r.searchedAlignments(ctx, by.In.Project, id)
 		if row := p.alignments.searched[id]; err != nil {
 			err = row.Relocate(err)
 		}
 		if err := faults.Add(err); err != nil {
 			return err
 		}
-		files[id] = of
+		files[id] = alignments
 	}
 	if len(faults) > 0 {
 		return faults

@@ -40,7 +40,7 @@ func (r *Resolver) RerunBatch(ctx context.Context, by Caller, q BatchRerun) (bat
 	}
 	again := &repeatedBatch{
 		store:  r.Batches,
-		of:     q.Batch,
+		source: q.Batch,
 		name:   cmp.Or(q.Name, q.Batch.Name),
 		params: params,
 		model:  m,
@@ -75,7 +75,7 @@ func (r *Resolver) RerunBatch(ctx context.Context, by Caller, q BatchRerun) (bat
 // repeatedBatch is the rows of a batch with other parameters.
 type repeatedBatch struct {
 	store   *batches.Store
-	of      *pleat.Batch
+	source  *pleat.Batch
 	name    string // of the new batch
 	params  pleat.Params
 	model   pleat.Model
@@ -85,9 +85,9 @@ type repeatedBatch struct {
 
 // each calls fn for every row with its new job until one fails.
 func (b *repeatedBatch) each(ctx context.Context, fn func(customID string, job *pleat.Job) error) error {
-	return b.store.BatchInputs(ctx, b.of.ID, func(customID string, in batches.RowInput) error {
+	return b.store.BatchInputs(ctx, b.source.ID, func(customID string, in batches.RowInput) error {
 		name := in.Name
-		if name == batch.RowName(b.of.Name, customID) { // it has none of its own
+		if name == batch.RowName(b.source.Name, customID) { // it has none of its own
 			name = batch.RowName(b.name, customID)
 		}
 		job := pleat.Job{
@@ -97,7 +97,7 @@ func (b *repeatedBatch) each(ctx context.Context, fn func(customID string, job *
 			Constraints: in.Constraints,
 		}
 		if seed, ok := in.Run.Params.Seed(); ok {
-			if _, other := b.params.Seed(); !other { // the seeds of the rows are not parameters of the batch
+			if _, overridden := b.params.Seed(); !overridden { // the seeds of the rows are not parameters of the batch
 				job.Params.Values["seed"] = seed
 			}
 		}

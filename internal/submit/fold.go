@@ -151,11 +151,11 @@ func (r *Resolver) checkRerun(ctx context.Context, by Caller, q *FoldRequest, f 
 // checkRowModel returns an error if a job is a row of a batch of another model: the scores of a batch are one table, in
 // which those of two models cannot be compared.
 func (r *Resolver) checkRowModel(ctx context.Context, id pleat.JobID, model string) error {
-	of, err := r.Batches.BatchModel(ctx, id)
-	if err == nil && of != "" && of != model {
+	batchModel, err := r.Batches.BatchModel(ctx, id)
+	if err == nil && batchModel != "" && batchModel != model {
 		err = pleat.Errorf(pleat.CodeConflict,
 			"the job is a row of a batch, whose rows have one model, %q; run the batch "+
-				"again with other parameters, or create a new job", of)
+				"again with other parameters, or create a new job", batchModel)
 	}
 	return err
 }

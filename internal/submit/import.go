@@ -155,13 +155,13 @@ func (r *Resolver) readContent(ctx context.Context, by Caller, q *BatchRequest, 
 
 // importedRow returns a job of a file as a row of a batch. The parameters and constraints of the file take precedence
 // over those of the batch.
-func importedRow(j *pleat.Job, id string, of pleat.Params) batch.Entry {
+func importedRow(j *pleat.Job, id string, params pleat.Params) batch.Entry {
 	e := batch.Entry{CustomID: id, Sequences: j.Sequences}
 	if len(j.Params.Values) > 0 {
 		for name, v := range j.Params.Values {
-			of = of.With(name, v)
+			params = params.With(name, v)
 		}
-		e.Params = &of
+		e.Params = &params
 	}
 	if !j.Constraints.Empty() {
 		e.Constraints = &j.Constraints

@@ -165,17 +165,18 @@ func (r *Resolver) unknownModel(models []pleat.Model, name, field string) error 
 		return pleat.InvalidField(field, " is %q, but no folding engine has run here yet; start one with pleat worker",
 			pleat.Clip(name))
 	}
-	here := strings.Join(names, ", ")
+	available := strings.Join(names, ", ")
 	if _, ok := r.Installable[name]; ok {
 		return pleat.InvalidField(field, " %q has no engine here; the operator can add it with: "+
-			"pleat engines install %s. Models here: %s", name, r.installName(name), here)
+			"pleat engines install %s. Models here: %s", name, r.installName(name), available)
 	}
 	if p, ok := programNamed(name); ok {
-		return pleat.InvalidField(field, " is %q: %s. Models here: %s", pleat.Clip(name), r.explain(p, names), here)
+		return pleat.InvalidField(field, " is %q: %s. Models here: %s", pleat.Clip(name), r.explain(p, names),
+			available)
 	}
 	if near := pleat.Nearest(name, names); near != "" {
 		return pleat.InvalidField(field, " %q is not a known model; did you mean %q? Models here: %s",
-			pleat.Clip(name), near, here)
+			pleat.Clip(name), near, available)
 	}
-	return pleat.InvalidField(field, " %q is not a known model. Models here: %s", pleat.Clip(name), here)
+	return pleat.InvalidField(field, " %q is not a known model. Models here: %s", pleat.Clip(name), available)
 }

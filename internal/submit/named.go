@@ -73,15 +73,15 @@ func (r *Resolver) namedFiles(ctx context.Context, by Caller, list []LibraryFile
 			return nil, pleat.InvalidField(at+".fileName", " is %q; the library item has no file of this name",
 				pleat.Clip(f.Name))
 		}
-		key, of, field := f.Name, n.names, "fileName"
+		key, indices, field := f.Name, n.names, "fileName"
 		if f.Path != "" {
-			key, of, field = f.Path, n.paths, "path"
+			key, indices, field = f.Path, n.paths, "path"
 		}
-		if first, twice := of[key]; twice {
+		if first, twice := indices[key]; twice {
 			return nil, pleat.InvalidField(at+"."+field, " is %q like that of %s; the path of each must say which "+
 				"name it stands for", pleat.Clip(key), batch.At("files", first))
 		}
-		of[key] = len(n.list)
+		indices[key] = len(n.list)
 		n.list = append(n.list, namedFile{item: item.ID, file: item.Files[k]})
 	}
 	return n, nil

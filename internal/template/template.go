@@ -112,8 +112,8 @@ func chainOf(s *structure.Structure, name string) (*structure.Chain, error) {
 			}
 		}
 	}
-	has := func(of func(c *structure.Chain) string) int {
-		return slices.IndexFunc(proteins, func(c *structure.Chain) bool { return of(c) == name })
+	has := func(nameOf func(c *structure.Chain) string) int {
+		return slices.IndexFunc(proteins, func(c *structure.Chain) bool { return nameOf(c) == name })
 	}
 	switch {
 	case len(proteins) == 0:

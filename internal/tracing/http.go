@@ -74,8 +74,8 @@ func Answered(s trace.Span, status int) {
 // ServeWorker begins the span of a call of a worker, inside the span of the worker. The worker must be one of the
 // service, since it decides whether the span is kept.
 func (t *Tracer) ServeWorker(ctx context.Context, r *http.Request, route string) (context.Context, trace.Span) {
-	ctx, kept := t.continued(ctx, r.Header.Get(Header))
-	if !kept {
+	ctx, sampled := t.continued(ctx, r.Header.Get(Header))
+	if !sampled {
 		return ctx, none
 	}
 	return t.otel.Start(ctx, r.Method+" "+route, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(

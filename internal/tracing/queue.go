@@ -71,8 +71,8 @@ func operation(name string, kind attribute.KeyValue) []attribute.KeyValue {
 // Process begins the span of an attempt at a claimed task, in the trace of its run. The spans of its wait in the queue
 // and of its claim, which are over, come before.
 func (t *Tracer) Process(ctx context.Context, m *Task) (context.Context, trace.Span) {
-	ctx, kept := t.waited(ctx, m)
-	if !kept {
+	ctx, sampled := t.waited(ctx, m)
+	if !sampled {
 		return ctx, none
 	}
 	if !m.Asked.IsZero() {
@@ -90,8 +90,8 @@ func (t *Tracer) Process(ctx context.Context, m *Task) (context.Context, trace.S
 // waited returns ctx with the trace of a task, and whether spans of it are kept; then it makes that of the task's wait
 // in its queue.
 func (t *Tracer) waited(ctx context.Context, m *Task) (context.Context, bool) {
-	ctx, kept := t.continued(ctx, m.Trace)
-	if !kept {
+	ctx, sampled := t.continued(ctx, m.Trace)
+	if !sampled {
 		return ctx, false
 	}
 	ready := m.Task.RunAt
@@ -116,8 +116,8 @@ func Finish(ctx context.Context, queue string) (context.Context, trace.Span) {
 // Deliver begins the span of an attempt at a delivery to a URL, of which it shows only the host: the rest may hold a
 // secret of the receiver.
 func (t *Tracer) Deliver(ctx context.Context, m *Task, to string) (context.Context, trace.Span) {
-	ctx, kept := t.waited(ctx, m)
-	if !kept {
+	ctx, sampled := t.waited(ctx, m)
+	if !sampled {
 		return ctx, none
 	}
 	attrs := []attribute.KeyValue{semconv.HTTPRequestMethodKey.String("POST")}

@@ -108,7 +108,7 @@ func (p *Pool) waitsForArtifacts(t *runningTask) {
 // errTooLarge is the error for a blob larger than maxSource.
 var errTooLarge = errors.New("the file is larger than a source may be")
 
-// fetchBlob copies a blob into a file. It refuses blobs larger than maxSource, but for checkpoints, whose size their
+// fetchBlob copies a blob into a file. It refuses blobs larger than maxSource, except checkpoints, whose size their
 // engine bounds.
 func (p *Pool) fetchBlob(ctx context.Context, key, to string) error {
 	in, info, err := p.files.Open(ctx, key)

@@ -37,22 +37,22 @@ func (a *alignmentStage) readReferenced(ctx context.Context) *pleat.Failure {
 	a.referenced = referencedAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
 	var library []runs.ReferencedAlignment
 	for _, f := range files {
-		of := a.referenced.unpaired
+		alignments := a.referenced.unpaired
 		if f.Paired {
-			of = a.referenced.paired
+			alignments = a.referenced.paired
 		}
 		switch {
 		case f.Sequence == "":
 			library = append(library, f)
 			continue
-		case !slices.Contains(aligned, f.Sequence) || of[f.Sequence] != nil:
+		case !slices.Contains(aligned, f.Sequence) || alignments[f.Sequence] != nil:
 			continue
 		}
 		m, failure := a.readAlignment(ctx, f)
 		if failure != nil {
 			return failure
 		}
-		of[f.Sequence] = m
+		alignments[f.Sequence] = m
 	}
 	if failure := a.readLibrary(ctx, library, proteins); failure != nil {
 		return failure

@@ -63,11 +63,11 @@ func (p *Pool) readTemplates(ctx context.Context, t *runningTask, w *pleat.Work,
 
 // readTemplate reads the file of a template, or an entry of the Protein Data Bank.
 func (p *Pool) readTemplate(
-	ctx context.Context, t *runningTask, of *pleat.Template, at string, file runs.ReferencedFile,
+	ctx context.Context, t *runningTask, tmpl *pleat.Template, at string, file runs.ReferencedFile,
 ) (*structure.Structure, *pleat.Failure) {
 	var in io.Reader
 	if file.Key == "" {
-		entry, failure, err := p.cfg.ArchiveURLs.FetchPDB(ctx, of.PDB, min(template.MaxBytes, archive.MaxBytes))
+		entry, failure, err := p.cfg.ArchiveURLs.FetchPDB(ctx, tmpl.PDB, min(template.MaxBytes, archive.MaxBytes))
 		if err != nil {
 			p.logOf(t).Warn("a template cannot be fetched", "error", err)
 		}
@@ -99,13 +99,13 @@ func (p *Pool) readTemplate(
 func (p *Pool) writeTemplate(
 	ctx context.Context, t *runningTask, w *pleat.Work, s *sink, i int, name string, read *structure.Structure,
 ) *pleat.Failure {
-	of := &w.Fold.Constraints.Templates[i]
+	tmpl := &w.Fold.Constraints.Templates[i]
 	at, text := pleat.TemplatePath(i), ""
-	sequence, chains := of.Targets(w.Fold.Sequences)
+	sequence, chains := tmpl.Targets(w.Fold.Sequences)
 	if sequence >= 0 {
 		text = w.Fold.Sequences[sequence].Text
 	}
-	converted, err := template.New(ctx, read, of.TemplateChain, text)
+	converted, err := template.New(ctx, read, tmpl.TemplateChain, text)
 	if pleat.CodeOf(err) == pleat.CodeInvalid {
 		err = pleat.InvalidField(at, ": the file %s %s", pleat.Clip(name), err)
 	}

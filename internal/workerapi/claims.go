@@ -17,13 +17,13 @@ import (
 // claims is what the worker has room for, and what it was given but has not taken yet. Client.mu guards it.
 //
 // A slot group of the worker asks by Claim, which returns what is there. The room that is left stays as an ask: poll
-// holds a claim with all of them at the server, puts the tasks that come into given, and wakes the group, which calls
-// Claim again.
+// holds a claim with all of them at the server, puts the tasks that come into received, and wakes the group, which
+// calls Claim again.
 type claims struct {
 	asks     map[string]*standingAsk // by the names of their queues
 	received []runs.ClaimedTask
 	topics   map[string]map[chan struct{}]bool
-	changed  chan struct{} // gets a token when asks or given have changed
+	changed  chan struct{} // gets a token when asks or received have changed
 	idle     bool          // the last claim brought nothing
 	unsure   bool          // the answer to a claim may be lost
 	stray    bool          // a task could not be returned: the next claim does so, since it is not among those held
@@ -32,7 +32,7 @@ type claims struct {
 // standingAsk is the room of one slot group.
 type standingAsk struct {
 	Ask
-	ends time.Time // when tasks must have ended; zero: never
+	endBy time.Time // when tasks must have ended; zero: never
 }
 
 func (c *claims) init() {
@@ -42,7 +42,7 @@ func (c *claims) init() {
 	c.idle = true
 }
 
-// signal tells poll that asks or given have changed.
+// signal tells poll that asks or received have changed.
 func (c *claims) signal() { queue.Wake(c.changed) }
 
 // keyOf names the slot group of some queues, whatever their order.
@@ -105,7 +105,7 @@ func (c *Client) Claim(
 		a := &standingAsk{Ask: askOf(filter)}
 		a.Queues = slices.Clone(a.Queues)
 		if filter.Left > 0 {
-			a.ends = c.clock().Add(filter.Left)
+			a.endBy = c.clock().Add(filter.Left)
 		}
 		c.claims.asks[key] = a
 	}
@@ -214,8 +214,8 @@ func (c *Client) currentAsks() []Ask {
 	var out []Ask
 	for _, a := range c.claims.asks {
 		ask := a.Ask
-		if !a.ends.IsZero() {
-			left := a.ends.Sub(c.clock())
+		if !a.endBy.IsZero() {
+			left := a.endBy.Sub(c.clock())
 			if left <= 0 {
 				continue
 			}

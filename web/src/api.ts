@@ -52,7 +52,7 @@ export type Kind = EntityType
 /** One event of a run, as sent by GET /v1/jobs/{id}/events. */
 export type RunEvent = WireEvent
 
-/** Days of UTC, both included, and what sums are told apart by. */
+/** Days of UTC, both included, and what sums are grouped by. */
 interface Days {
   from: string
   to: string

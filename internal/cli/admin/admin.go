@@ -24,7 +24,7 @@ func ServiceCommands(hooks cli.Hooks) []*cobra.Command {
 	return []*cobra.Command{serveCmd(hooks), workerCmd(hooks), fleetCmd()}
 }
 
-// Commands returns the commands on the data and the settings of a service, but for UserCommands.
+// Commands returns the commands on the data and the settings of a service, except UserCommands.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		keysCmd(), mailCmd(), secretsCmd(), doctorCmd(), debugCmd(), fsckCmd(), migrateCmd(),

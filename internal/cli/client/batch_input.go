@@ -126,11 +126,11 @@ func isBatchRequest(data []byte) bool {
 
 // row returns a job of a file as a row of a batch. The seed of the flags stands before that of the file, and what the
 // file says before the other parameters of the batch.
-func (b batchInput) row(id string, j *pleat.Job, of *api.Params) api.BatchJob {
+func (b batchInput) row(id string, j *pleat.Job, params *api.Params) api.BatchJob {
 	request := wire.CreateJob(j)
 	row := api.BatchJob{CustomID: id, Sequences: request.Sequences}
 	if len(j.Params.Values) > 0 {
-		p := *of
+		p := *params
 		if request.Params.Seed != nil && b.seed == "" {
 			p.Seed = request.Params.Seed
 		}

@@ -89,11 +89,11 @@ of its files, are replaced with --force only.`,
 
 // foldJob is a job that fold creates.
 type foldJob struct {
-	request api.CreateJob
-	of      int    // index of what is folded: jobs of one index differ in model and seed only
-	base    string // its name without the model and seed that distinguish it from others
-	folder  string // the name of its folder in that of the flags; empty: it is that folder
-	id      string // empty until it is created
+	request    api.CreateJob
+	inputIndex int    // index of what is folded: jobs of one index differ in model and seed only
+	base       string // its name without the model and seed that distinguish it from others
+	folder     string // the name of its folder in that of the flags; empty: it is that folder
+	id         string // empty until it is created
 }
 
 // in returns the folder of the job in that of the flags.

@@ -81,8 +81,8 @@ func logoutCmd() *cobra.Command {
 	return cli.Configured(&cobra.Command{
 		Use:   "logout",
 		Short: "End the sign-in at a server",
-		Long: `Ends the sign-in at a server: the tokens are deleted here, and the issuer is told that they count no
-more. API keys are not affected.`,
+		Long: `Ends the sign-in at a server: the tokens are deleted here, and the issuer is asked to revoke
+them. API keys are not affected.`,
 	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
 		var l login
 		server := serverOf(c.URL)
@@ -115,11 +115,11 @@ const tokenMargin = 30 * time.Second
 
 // fresh reports whether the access token counts for a while.
 func (l *login) fresh(now time.Time) bool {
-	ends := l.Tokens.Expires
-	if ends.IsZero() { // the issuer has not said it
-		ends = l.At.Add(time.Minute + tokenMargin)
+	expires := l.Tokens.Expires
+	if expires.IsZero() { // the issuer has not said it
+		expires = l.At.Add(time.Minute + tokenMargin)
 	}
-	return now.Add(tokenMargin).Before(ends)
+	return now.Add(tokenMargin).Before(expires)
 }
 
 // tokenSource returns the function that gives a client of a server its token; nil: nobody is signed in there.

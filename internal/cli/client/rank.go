@@ -89,7 +89,7 @@ func (v variants) jobs(requests []api.CreateJob, out results.Folder) ([]foldJob,
 		for _, model := range models {
 			for _, seed := range seeds {
 				j := v.job(r, model, seed)
-				j.of = i
+				j.inputIndex = i
 				if v.several() || len(requests) > 1 {
 					j.folder = v.folderName(j, names)
 				}
@@ -220,7 +220,7 @@ func reasonAfter(reason *string) string {
 // ranked is one row of the table of variants: a structure of a job, or a job without one.
 type ranked struct {
 	job    foldJob
-	about  int // number of what it is compared with the others of: a sequence of what is folded
+	group  int // number of what it is compared with the others of: a sequence of what is folded
 	record string
 	scores api.Prediction
 	dir    string
@@ -286,7 +286,7 @@ func rankJob(cmd *cobra.Command, c *api.Client, j foldJob, out results.Folder) (
 		}
 		rows = append(rows, ranked{
 			job:    j,
-			about:  j.of*pleat.MaxItems + i,
+			group:  j.inputIndex*pleat.MaxItems + i,
 			record: record,
 			scores: s.Prediction,
 			dir:    j.in(out).Dir,
@@ -330,7 +330,7 @@ func rank(rows []ranked) string {
 		case a.why != "" && b.why == "":
 			return 1
 		}
-		return cmp.Or(cmp.Compare(a.about, b.about), cmp.Compare(score(b), score(a)))
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(score(b), score(a)))
 	})
 	return name
 }
@@ -338,10 +338,10 @@ func rank(rows []ranked) string {
 // rankingTable returns the rows as a table. The rank begins again for each thing that is compared.
 func rankingTable(rows []ranked) [][]string {
 	text := [][]string{{"RANK", "NAME", "MODEL", "SEED", "MEAN PLDDT", "PTM", "IPTM", "JOB", "FOLDER"}}
-	place, about := 0, -1
+	place, group := 0, -1
 	for _, r := range rows {
-		if r.about != about {
-			place, about = 0, r.about
+		if r.group != group {
+			place, group = 0, r.group
 		}
 		place++
 		seed := cli.ValueOr(r.job.request.Params.Seed, r.scores.Seed)

@@ -13,7 +13,7 @@ import (
 )
 
 // scoredBy returns a row of a model with scores; a nil one has none.
-func scoredBy(model string, about int, plddt, ptm, iptm any) ranked {
+func scoredBy(model string, group int, plddt, ptm, iptm any) ranked {
 	value := func(v any) *float64 {
 		if f, ok := v.(float64); ok {
 			return &f
@@ -22,7 +22,7 @@ func scoredBy(model string, about int, plddt, ptm, iptm any) ranked {
 	}
 	return ranked{
 		job:    foldJob{base: "job", request: api.CreateJob{Params: &api.Params{ModelName: model}}},
-		about:  about,
+		group:  group,
 		scores: api.Prediction{MeanPLLDT: value(plddt), PTM: value(ptm), IPTM: value(iptm)},
 	}
 }

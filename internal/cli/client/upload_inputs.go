@@ -44,30 +44,30 @@ const (
 // the same request.
 func (s *sources) upload(cmd *cobra.Command, c *api.Client, texts bool) (uploadedInputs, error) {
 	out := uploadedInputs{files: map[string]string{}}
-	of := map[string]*sourceFile{} // by the name in the item
+	byName := map[string]*sourceFile{} // by the name in the item
 	for _, name := range s.order {
 		if f := s.found[name]; f.kind != sourceText || texts {
 			out.files[name] = storedName(f)
-			of[storedName(f)] = f
+			byName[storedName(f)] = f
 		}
 	}
-	if len(of) == 0 {
+	if len(byName) == 0 {
 		return out, nil
 	}
-	names := slices.Sorted(maps.Keys(of))
+	names := slices.Sorted(maps.Keys(byName))
 	sum := sha256.New()
 	for _, name := range names {
-		fmt.Fprintf(sum, "%s %s\n", of[name].sha256, name)
+		fmt.Fprintf(sum, "%s %s\n", byName[name].sha256, name)
 	}
 	there, err := out.find(cmd.Context(), c, "input files "+hex.EncodeToString(sum.Sum(nil)[:8]))
 	if err != nil {
 		return out, explain(c, err)
 	}
 	for _, name := range names {
-		if there[name] == of[name].sha256 {
+		if there[name] == byName[name].sha256 {
 			continue
 		}
-		if err := upload(cmd.Context(), c, out.item, name, of[name].open); err != nil {
+		if err := upload(cmd.Context(), c, out.item, name, byName[name].open); err != nil {
 			out.discard(cmd, c)
 			return out, explain(c, err)
 		}

@@ -48,7 +48,7 @@ those of all projects. The days are those of UTC on which the attempts have ende
 	f := c.Flags()
 	f.StringVar(&q.From, "from", "", "first day, such as 2027-01-01; default: the first of the month")
 	f.StringVar(&q.To, "to", "", "last day; default: today")
-	f.StringSliceVar(&q.By, "by", nil, "what sums are told apart by: user, project, model, day")
+	f.StringSliceVar(&q.By, "by", nil, "what sums are grouped by: user, project, model, day")
 	f.BoolVar(&everyone, "everyone", false, "what the runs of all members of the project have spent")
 	f.BoolVar(&all, "all", false, "what the runs of all projects have spent, for operators")
 	f.BoolVar(&asCSV, "csv", false, "print the sums as CSV")
@@ -140,7 +140,7 @@ func (u *usageShown) print(w io.Writer) error {
 	return cli.PrintTable(w, rows)
 }
 
-// spentKey returns what a sum is about, by the title of the column; nil: the sums are not told apart by it. A project
+// spentKey returns what a sum is about, by the title of the column; nil: the sums are not grouped by it. A project
 // or a user without a name is shown by its id.
 func spentKey(r *api.SpentRow, title string) *string {
 	switch title {

@@ -361,9 +361,9 @@ func allKeys[T any](a, b map[string]T) []string {
 func (v *comparison) compare(before, after map[string]predicted) {
 	v.Verdict = verdictIdentical
 	for _, name := range allKeys(before, after) {
-		a, had := before[name]
-		b, has := after[name]
-		if !had || !has {
+		a, inBefore := before[name]
+		b, inAfter := after[name]
+		if !inBefore || !inAfter {
 			v.Verdict = verdictDifferent
 			v.Files = append(v.Files, structureComparison{File: name, Why: "only one of the runs has this file"})
 			continue

@@ -103,12 +103,12 @@ func showWorkflow(cmd *cobra.Command, w api.Workflow) error {
 	if err := json.Unmarshal(w.Tasks[0].Result, &m); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
-	about := measurements(m.Metrics)
+	table := measurements(m.Metrics)
 	if len(w.Tasks[0].Parsed) > 0 {
-		about = designTable(&w)
+		table = designTable(&w)
 		printDesignNotes(cmd, &w)
 	}
-	if err := cli.PrintTable(out, about); err != nil {
+	if err := cli.PrintTable(out, table); err != nil {
 		return err
 	}
 	for _, a := range m.Artifacts {

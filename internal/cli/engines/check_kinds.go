@@ -184,8 +184,8 @@ func checkDesign(w *pleat.Work) (func(pleat.Output) string, error) {
 
 // checkComparison compares the structure of checkHairpin with itself.
 func checkComparison(w *pleat.Work) (func(pleat.Output) string, error) {
-	of := pleat.ComparedStructure{Kind: "library", Name: "chignolin", File: checkFile, Predicted: true}
-	w.Compare = &pleat.CompareInput{Structures: []pleat.ComparedStructure{of, of}}
+	compared := pleat.ComparedStructure{Kind: "library", Name: "chignolin", File: checkFile, Predicted: true}
+	w.Compare = &pleat.CompareInput{Structures: []pleat.ComparedStructure{compared, compared}}
 	return func(got pleat.Output) string {
 		var c api.Comparison
 		if json.Unmarshal(got.Row, &c) != nil || len(c.Pairs) == 0 {

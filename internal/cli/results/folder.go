@@ -262,7 +262,7 @@ func fetch(cmd *cobra.Command, c *api.Client, a api.Artifact, root *os.Root) err
 
 // SaveArtifacts downloads the files that a workflow's result names into a folder, and prints a table about them and
 // their paths. Files that the server does not offer for download are left out.
-func SaveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder Folder, about [][]string) error {
+func SaveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder Folder, table [][]string) error {
 	var r api.MDResult
 	if err := json.Unmarshal(w.Tasks[0].Result, &r); err != nil {
 		return fmt.Errorf("read the result: %w", err)
@@ -278,12 +278,12 @@ func SaveArtifacts(cmd *cobra.Command, c *api.Client, w *api.Workflow, folder Fo
 	if err != nil {
 		return err
 	}
-	return Print(cmd, about, paths)
+	return Print(cmd, table, paths)
 }
 
 // Print prints a table about what was saved, and the paths of the files.
-func Print(cmd *cobra.Command, about [][]string, paths []string) error {
-	if err := cli.PrintTable(cmd.OutOrStdout(), about); err != nil {
+func Print(cmd *cobra.Command, table [][]string, paths []string) error {
+	if err := cli.PrintTable(cmd.OutOrStdout(), table); err != nil {
 		return err
 	}
 	for _, p := range paths {

@@ -212,11 +212,11 @@ func TestNIMFolds(t *testing.T) {
 	}
 }
 
-func readJSON(t *testing.T, path string, into any) {
+func readJSON(t *testing.T, path string, target any) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(raw, into)
+		err = json.Unmarshal(raw, target)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func (a *runnerAttempt) designs(ctx context.Context, q *predictRequest) pleat.Ou
 		Engine:  a.name(),
 		Timings: a.timings,
 		Notes:   a.notes,
-		Runner:  a.about(),
+		Runner:  a.describe(),
 	}
 	err := q.readDesigns(&d)
 	if err != nil {

@@ -47,7 +47,7 @@ func (a *runnerAttempt) writeDynamics(
 		Engine:   a.name(),
 		Result:   result,
 		Subtitle: fmt.Sprintf("%s, %s, %v K, %v ns", a.name(), in.Preset, in.Temp, in.LengthNs),
-		Runner:   a.about(),
+		Runner:   a.describe(),
 		Config:   map[string]any{"parameters": in.Parameters, "seed": fmt.Sprint(in.Seed)},
 	}
 	metrics := q.result.Metrics

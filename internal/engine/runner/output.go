@@ -58,7 +58,7 @@ func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest)
 		Engine:  a.name(),
 		Timings: a.timings,
 		Notes:   a.notes,
-		Runner:  a.about(),
+		Runner:  a.describe(),
 	}
 	for _, q := range requests {
 		p, err := q.prediction()
@@ -89,9 +89,9 @@ func (a *runnerAttempt) invalid(err error) pleat.Output {
 	return pleat.Output{Failure: engine.InvalidOutput(err), Engine: a.name()}
 }
 
-// about describes what ran, for the run configuration: versions, device and the hash of the weights, as the process
+// describe describes what ran, for the run configuration: versions, device and the hash of the weights, as the process
 // states them.
-func (a *runnerAttempt) about() map[string]any {
+func (a *runnerAttempt) describe() map[string]any {
 	out := map[string]any{
 		"engine_version": engine.OneLine(a.ready.Version, 100),
 		"runner":         a.Manifest.Engine + " " + a.Manifest.Version,
@@ -113,10 +113,10 @@ func (a *runnerAttempt) answer(ctx context.Context, q *predictRequest) pleat.Out
 	}
 	reply := report.Reply{
 		Text:   q.result.Answer,
-		Detail: map[string]any{"runner": a.about(), "metrics": q.result.Metrics},
+		Detail: map[string]any{"runner": a.describe(), "metrics": q.result.Metrics},
 	}
-	ask := func(context.Context, *facts.Facts) (report.Reply, *pleat.Failure) { return reply, nil }
-	out := report.Answer(ctx, a.work, a.sink, ask)
+	generate := func(context.Context, *facts.Facts) (report.Reply, *pleat.Failure) { return reply, nil }
+	out := report.Answer(ctx, a.work, a.sink, generate)
 	if out.Result != nil {
 		for stage, s := range a.timings { // both compute: the runner the answer, the service the facts
 			out.Result.Timings[stage] += s

@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func vectors(t *testing.T, name string, into any) {
+func vectors(t *testing.T, name string, target any) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "runners", "vectors", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
+	if err := json.Unmarshal(raw, target); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,21 +19,21 @@ const (
 
 // rowCounts keeps the counts of large batches for a second. The zero value is empty.
 type rowCounts struct {
-	mu   sync.Mutex
-	kept map[pleat.BatchID]*route.Cached[map[pleat.State]int]
+	mu     sync.Mutex
+	cached map[pleat.BatchID]*route.Cached[map[pleat.State]int]
 }
 
 // get returns the counts of a batch. Readers of one batch do not wait for those of another.
 func (k *rowCounts) get(id pleat.BatchID) *route.Cached[map[pleat.State]int] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.kept[id] == nil {
-		if k.kept == nil || len(k.kept) >= maxCounts {
-			k.kept = map[pleat.BatchID]*route.Cached[map[pleat.State]int]{}
+	if k.cached[id] == nil {
+		if k.cached == nil || len(k.cached) >= maxCounts {
+			k.cached = map[pleat.BatchID]*route.Cached[map[pleat.State]int]{}
 		}
-		k.kept[id] = new(route.Cached[map[pleat.State]int])
+		k.cached[id] = new(route.Cached[map[pleat.State]int])
 	}
-	return k.kept[id]
+	return k.cached[id]
 }
 
 // countRows completes a batch with its counts, which may be a second old for a large one.

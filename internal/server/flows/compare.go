@@ -89,16 +89,16 @@ func comparisonQuery(c *route.Call) ([]flow.StructureSource, int, error) {
 		return nil, 0, pleat.InvalidField("of", " is required; it must be 2 to %d structures joined by commas, each "+
 			"job:ID, job:ID/SAMPLE, library:ID, library:ID/FILE or pdb:ID", maxDirect)
 	}
-	of := splitCompared(text)
-	if len(of) > maxDirect {
+	entries := splitCompared(text)
+	if len(entries) > maxDirect {
 		return nil, 0, pleat.InvalidField("of", " names %d structures; at most %d are compared at once, and %s",
-			len(of), maxDirect, toTask)
+			len(entries), maxDirect, toTask)
 	}
-	sources, err := flow.ParseCompared(of, "of")
+	sources, err := flow.ParseCompared(entries, "of")
 	if err != nil {
 		return nil, 0, err
 	}
-	reference, err := c.IntQuery("reference", 1, len(of), 0)
+	reference, err := c.IntQuery("reference", 1, len(entries), 0)
 	return sources, reference, err
 }
 

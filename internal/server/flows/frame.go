@@ -134,7 +134,7 @@ func (h *Handlers) addFrame(
 	ctx context.Context, c *route.Call, v *runs.WorkflowView, in *api.ExtractFrame, frame calvados.Frame,
 	pdb io.Reader,
 ) (libraryLink, error) {
-	about, err := json.Marshal(map[string]any{
+	attributes, err := json.Marshal(map[string]any{
 		"workflowId": v.Workflow.ID,
 		"taskId":     v.Run.ID,
 		"frameIndex": frame.Index,
@@ -151,7 +151,7 @@ func (h *Handlers) addFrame(
 		FileType: "pdb",
 		Origin:   "extract-frame",
 		Workflow: v.Workflow.ID,
-		Metadata: about,
+		Metadata: attributes,
 	})
 	if err != nil {
 		return libraryLink{}, err

@@ -47,17 +47,17 @@ func (u *uploadCount) begin(by people.Reach) (*upload, error) {
 	if u.projects == nil {
 		u.projects = map[pleat.ProjectID]*uploading{}
 	}
-	of := u.projects[owner]
-	if of == nil {
-		of = &uploading{replacing: map[libraryFile]int{}}
-		u.projects[owner] = of
+	project := u.projects[owner]
+	if project == nil {
+		project = &uploading{replacing: map[libraryFile]int{}}
+		u.projects[owner] = project
 	}
-	if of.requests == MaxUploads {
+	if project.requests == MaxUploads {
 		return nil, pleat.Errorf(pleat.CodeLimited,
 			"%d uploads to this library are under way, which is the most at a time; try again when one has ended",
-			of.requests)
+			project.requests)
 	}
-	of.requests++
+	project.requests++
 	return &upload{u, owner, by.User}, nil
 }
 
@@ -65,8 +65,8 @@ func (u *uploadCount) begin(by people.Reach) (*upload, error) {
 func (up *upload) end() {
 	up.all.mu.Lock()
 	defer up.all.mu.Unlock()
-	of := up.all.projects[up.owner]
-	if of.requests--; of.requests == 0 {
+	project := up.all.projects[up.owner]
+	if project.requests--; project.requests == 0 {
 		delete(up.all.projects, up.owner)
 	}
 }
@@ -89,8 +89,8 @@ type incoming struct {
 func (up *upload) receive(r io.Reader, f libraryFile, use people.LibraryUse, replaced, most int64) *incoming {
 	up.all.mu.Lock()
 	defer up.all.mu.Unlock()
-	of := up.all.projects[up.owner]
-	if of.replacing[f]++; of.replacing[f] > 1 {
+	project := up.all.projects[up.owner]
+	if project.replacing[f]++; project.replacing[f] > 1 {
 		replaced = 0
 	}
 	return &incoming{r: r, up: up, file: f, most: most, used: use.Bytes - replaced}
@@ -101,11 +101,11 @@ func (in *incoming) Read(p []byte) (int, error) {
 	n, err := in.r.Read(p)
 	in.up.all.mu.Lock()
 	defer in.up.all.mu.Unlock()
-	of := in.up.all.projects[in.up.owner]
-	of.bytes += int64(n)
+	project := in.up.all.projects[in.up.owner]
+	project.bytes += int64(n)
 	in.received += int64(n)
-	if in.most > 0 && in.used+of.bytes > in.most && n > 0 {
-		return 0, people.ErrLibraryFull(in.most, in.used, of.bytes, "what you are uploading")
+	if in.most > 0 && in.used+project.bytes > in.most && n > 0 {
+		return 0, people.ErrLibraryFull(in.most, in.used, project.bytes, "what you are uploading")
 	}
 	return n, err
 }
@@ -114,9 +114,9 @@ func (in *incoming) Read(p []byte) (int, error) {
 func (in *incoming) done() {
 	in.up.all.mu.Lock()
 	defer in.up.all.mu.Unlock()
-	of := in.up.all.projects[in.up.owner]
-	of.bytes -= in.received
-	if of.replacing[in.file]--; of.replacing[in.file] == 0 {
-		delete(of.replacing, in.file)
+	project := in.up.all.projects[in.up.owner]
+	project.bytes -= in.received
+	if project.replacing[in.file]--; project.replacing[in.file] == 0 {
+		delete(project.replacing, in.file)
 	}
 }

@@ -377,14 +377,14 @@ func refine(all map[string]*huma.Schema, requests map[string]bool) {
 // notOneOf describes the objects that have none or several of some fields. Its negation says what oneOf would, which
 // generators take for a choice of types.
 func notOneOf(fields []string) []*huma.Schema {
-	var each, out []*huma.Schema
+	var required, out []*huma.Schema
 	for i, field := range fields {
-		each = append(each, &huma.Schema{Required: []string{field}})
+		required = append(required, &huma.Schema{Required: []string{field}})
 		for _, other := range fields[:i] {
 			out = append(out, &huma.Schema{Required: []string{other, field}})
 		}
 	}
-	return append(out, &huma.Schema{Not: &huma.Schema{AnyOf: each}})
+	return append(out, &huma.Schema{Not: &huma.Schema{AnyOf: required}})
 }
 
 // markStrict adds a component, and those that it refers to, to strict. These are the objects of requests, in which

@@ -33,20 +33,20 @@ type Run struct {
 
 // Follow sends the events of a run after the one that the client has received last. A run that has no more gets 204. It
 // subscribes before it reads for the first time, so that no event is lost between the two.
-func (p *Progress) Follow(ctx context.Context, c *route.Call, of Run) error {
+func (p *Progress) Follow(ctx context.Context, c *route.Call, run Run) error {
 	last, err := c.LastEventID()
 	if err != nil {
 		return err
 	}
-	news, stop := p.DB.Subscribe(runs.Topic(of.ID))
+	news, stop := p.DB.Subscribe(runs.Topic(run.ID))
 	defer stop()
 	credential, forget := c.CredentialEnds()
 	defer forget()
-	first, err := p.Runs.Progress(ctx, of.ID, last, EventPage)
+	first, err := p.Runs.Progress(ctx, run.ID, last, EventPage)
 	if err != nil {
 		return err
 	}
-	if len(first) == 0 && of.State.Terminal() {
+	if len(first) == 0 && run.State.Terminal() {
 		c.W.WriteHeader(http.StatusNoContent) // a browser does not reconnect then
 		return nil
 	}
@@ -57,7 +57,7 @@ func (p *Progress) Follow(ctx context.Context, c *route.Call, of Run) error {
 	if err != nil {
 		return c.Quiet(err)
 	}
-	return c.Quiet(p.sendRun(ctx, &runStream{Events: st, Run: of, last: last, news: news}, first))
+	return c.Quiet(p.sendRun(ctx, &runStream{Events: st, Run: run, last: last, news: news}, first))
 }
 
 // runStream is an open stream that sends the events of one run.

@@ -208,10 +208,10 @@ func (c *Call) AllowAllOrigins() { c.W.Header().Set("Access-Control-Allow-Origin
 
 // Acquire counts one of the things of which a caller may have some at a time on this node, and returns what ends it.
 // 429: the caller, or all callers without a valid credential together, have too many.
-func (c *Call) Acquire(of *fair.Streams) (release func(), err error) {
+func (c *Call) Acquire(streams *fair.Streams) (release func(), err error) {
 	who, stranger := c.CountedFor, c.Cred.Hash == ""
-	if err := of.Acquire(who, stranger); err != nil {
+	if err := streams.Acquire(who, stranger); err != nil {
 		return nil, err
 	}
-	return func() { of.Release(who, stranger) }, nil
+	return func() { streams.Release(who, stranger) }, nil
 }

@@ -67,7 +67,7 @@ func (k *Core) Middleware(m *http.ServeMux) http.Handler {
 // net/http itself answers 431, in plain text.
 const MaxHeader = 32 << 10
 
-// headerBytes returns the size of the address and the header of a request, as they were sent but for white space.
+// headerBytes returns the size of the address and the header of a request, as they were sent except for white space.
 func headerBytes(r *http.Request) int {
 	n := len(r.RequestURI) + len(r.Host)
 	for name, values := range r.Header {

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// vouchedFor is how long what the issuer says of a person counts at most.
-	vouchedFor = 5 * time.Minute
+	// claimsValidFor is how long what the issuer says of a person counts at most.
+	claimsValidFor = 5 * time.Minute
 	// checkGrace is how long a request need not wait for another one that asks the issuer. With identity.Fresh and
-	// the time for which the server remembers a credential, it stays within vouchedFor.
+	// the time for which the server remembers a credential, it stays within claimsValidFor.
 	checkGrace = 40 * time.Second
 	// checkTimeout bounds a question to the issuer, and checkLease the time in which one caller alone asks it about a
 	// login and stores the answer.
@@ -123,7 +123,7 @@ func (l *Logins) confirmBearer(ctx context.Context, hash, token string) error {
 		return Refusal(err)
 	}
 	login := people.Login{Hash: hash, Kind: people.LoginBearer, CheckAt: b.AsOf.Add(identity.Fresh),
-		ExpiresAt: b.AsOf.Add(vouchedFor)}
+		ExpiresAt: b.AsOf.Add(claimsValidFor)}
 	if b.Expires.Before(login.ExpiresAt) {
 		login.ExpiresAt = b.Expires
 	}
@@ -153,11 +153,11 @@ func (l *Logins) confirmLogin(ctx context.Context, hash string) error {
 			l.counts.Put(hash, login.CheckAt)
 			return nil
 		}
-		mine, err := l.People.LeaseLogin(ctx, &login, now.Add(checkLease))
+		leased, err := l.People.LeaseLogin(ctx, &login, now.Add(checkLease))
 		if err != nil {
 			return err
 		}
-		if mine {
+		if leased {
 			return l.check(ctx, login)
 		}
 		if now.Before(login.CheckAt.Add(checkGrace)) {

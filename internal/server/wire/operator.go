@@ -17,7 +17,7 @@ import (
 // are paused. Counts are of the first list.
 func ModelQueues(busy []ops.ModelQueue, known []pleat.Model, paused []workers.ModelPause) []api.ModelQueue {
 	out := []api.ModelQueue{}
-	of := func(name string) *api.ModelQueue {
+	queueOf := func(name string) *api.ModelQueue {
 		i := slices.IndexFunc(out, func(q api.ModelQueue) bool { return q.Model == name })
 		if i < 0 {
 			i = len(out)
@@ -26,15 +26,15 @@ func ModelQueues(busy []ops.ModelQueue, known []pleat.Model, paused []workers.Mo
 		return &out[i]
 	}
 	for i := range busy {
-		q := of(busy[i].Model)
+		q := queueOf(busy[i].Model)
 		q.Waiting, q.Running, q.WaitingSince = busy[i].Waiting, busy[i].Running, OptionalTime(busy[i].Oldest)
 	}
 	for i := range known {
-		q := of(known[i].Name)
+		q := queueOf(known[i].Name)
 		q.Workers = max(q.Workers, known[i].Workers)
 	}
 	for i := range paused {
-		of(paused[i].Model).Paused = ModelPause(&paused[i])
+		queueOf(paused[i].Model).Paused = ModelPause(&paused[i])
 	}
 	slices.SortFunc(out, func(a, b api.ModelQueue) int { return cmp.Compare(a.Model, b.Model) })
 	return out

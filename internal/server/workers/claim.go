@@ -138,12 +138,12 @@ func (g *Gateway) releaseUnknown(ctx context.Context, c *caller, held []workerap
 	if err := checkCount("held", len(held), workerapi.MaxHeld); err != nil {
 		return err
 	}
-	var kept []tasks.Lease
+	var leases []tasks.Lease
 	for _, l := range held {
-		kept = append(kept, tasks.Lease{Task: l.Task, Attempt: l.Attempt, Worker: c.Worker})
+		leases = append(leases, tasks.Lease{Task: l.Task, Attempt: l.Attempt, Worker: c.Worker})
 	}
 	return g.writes(ctx, func() error {
-		n, err := g.store.Runs.ReleaseAll(ctx, c.Worker, kept)
+		n, err := g.store.Runs.ReleaseAll(ctx, c.Worker, leases)
 		if n > 0 {
 			g.cfg.Log.Info("tasks whose claim was lost are queued again", "worker", c.Worker, "tasks", n)
 		}

@@ -150,7 +150,7 @@ func storeMail(t *db.Tx, user pleat.UserID, r *mailRow) error {
 }
 
 // SetMail sets the address of a user and which mails the user wants, and records that there was a change. An address
-// that the issuer of the user vouches for is confirmed at once; to another one goes a mail that asks for it. Mails that
+// that the issuer of the user confirms is confirmed at once; another one gets a mail that asks for that. Mails that
 // the service has turned off are on again. CodeForbidden: it is a service user. CodeLimited: too many addresses were
 // asked about today.
 func (s *Store) SetMail(

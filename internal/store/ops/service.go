@@ -119,7 +119,7 @@ func Overlap(a, b []string) bool {
 }
 
 // agree stores a value unless there is one, locks the row and reads the value that is stored then.
-func agree(t *db.Tx, name string, value, into any) error {
+func agree(t *db.Tx, name string, value, target any) error {
 	if _, err := t.Exec("INSERT INTO service (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name,
 		db.EncodeJSON(value)); err != nil {
 		return err
@@ -128,7 +128,7 @@ func agree(t *db.Tx, name string, value, into any) error {
 	if err := t.Row("SELECT value FROM service WHERE name = $1 FOR UPDATE", []any{name}, &text); err != nil {
 		return err
 	}
-	return json.Unmarshal([]byte(text), into)
+	return json.Unmarshal([]byte(text), target)
 }
 
 // setService stores a value, whichever there is.

@@ -279,21 +279,21 @@ func scanSpent(scan func(...any) error, by []UsageKey) (Spent, error) {
 	var v Spent
 	var day int64
 	var project, user *string
-	var into []any
+	var targets []any
 	for _, key := range UsageKeys() {
 		switch {
 		case !slices.Contains(by, key):
 		case key == UsageByDay:
-			into = append(into, &day)
+			targets = append(targets, &day)
 		case key == UsageByProject:
-			into = append(into, &v.Project, &project)
+			targets = append(targets, &v.Project, &project)
 		case key == UsageByUser:
-			into = append(into, &v.User, &user)
+			targets = append(targets, &v.User, &user)
 		case key == UsageByModel:
-			into = append(into, &v.Model)
+			targets = append(targets, &v.Model)
 		}
 	}
-	err := scan(append(into, &v.Attempts, db.ScanDuration(&v.Wall), &v.GPU, &v.CPU, &v.NoGPU, &v.NoCPU, &v.Runs,
+	err := scan(append(targets, &v.Attempts, db.ScanDuration(&v.Wall), &v.GPU, &v.CPU, &v.NoGPU, &v.NoCPU, &v.Runs,
 		&v.Tokens, &v.Bytes)...)
 	if day > 0 {
 		v.Day = db.FromMicros(db.DayBegins(day))

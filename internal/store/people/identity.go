@@ -33,7 +33,7 @@ const (
 	LoginGrant   LoginKind = "grant"   // by which a person's keys are checked; it is no credential
 )
 
-// Login is what an issuer has vouched for. It authenticates its user until it ends, and the caller asks the issuer
+// Login is what an issuer has confirmed. It authenticates its user until it ends, and the caller asks the issuer
 // again at CheckAt.
 type Login struct {
 	Hash      string // of the session's id or of the token; GrantOf for a grant
@@ -59,9 +59,9 @@ const (
 	maxGroupRoles = 100
 )
 
-// unvouched is the condition on a key k that at the moment $1 the issuer does not vouch for its user, who came by one.
-// Without a grant, the last sign-in or check of a session counts for five minutes.
-const unvouched = "EXISTS (SELECT 1 FROM account_identity v WHERE v.account_id = k.account_id AND " +
+// unconfirmedUser is the condition on a key k that at the moment $1 the issuer does not confirm its user, who came by
+// one. Without a grant, the last sign-in or check of a session counts for five minutes.
+const unconfirmedUser = "EXISTS (SELECT 1 FROM account_identity v WHERE v.account_id = k.account_id AND " +
 	"(v.suspended = 1 OR v.lasting = 0 AND v.checked_at <= $1 - 300000000))"
 
 // errSignInAgain refuses a key whose user must sign in again.
@@ -75,7 +75,8 @@ func (s *Store) whyInvalid(ctx context.Context, by Credential) error {
 	}
 	var n int
 	err := s.db.ReadRow(ctx, "SELECT count(*) FROM api_key k WHERE k.hash = $2 AND k.revoked_at = 0 AND "+
-		"(k.expires_at = 0 OR k.expires_at > $1) AND "+enabledUser+" AND "+unvouched, []any{s.db.Micros(), by.Hash}, &n)
+		"(k.expires_at = 0 OR k.expires_at > $1) AND "+enabledUser+" AND "+unconfirmedUser,
+		[]any{s.db.Micros(), by.Hash}, &n)
 	switch {
 	case err != nil:
 		return err
@@ -91,14 +92,14 @@ func (s *Store) whyInvalid(ctx context.Context, by Credential) error {
 func (s *Store) AccountForClaims(ctx context.Context, c Claims) (pleat.UserID, error) {
 	var user pleat.UserID
 	err := s.db.Write(ctx, "record claims", func(t *db.Tx) (err error) {
-		user, err = s.vouch(t, c)
+		user, err = s.recordClaims(t, c)
 		return err
 	})
 	return user, err
 }
 
-// vouch is Vouch inside a transaction.
-func (s *Store) vouch(t *db.Tx, c Claims) (pleat.UserID, error) {
+// recordClaims is AccountForClaims inside a transaction.
+func (s *Store) recordClaims(t *db.Tx, c Claims) (pleat.UserID, error) {
 	user, checked, suspended, err := identity(t, c)
 	if errors.Is(err, sql.ErrNoRows) {
 		if t.Postgres() { // else two first sign-ins of a person at once would make two accounts
@@ -136,7 +137,7 @@ func (s *Store) vouch(t *db.Tx, c Claims) (pleat.UserID, error) {
 	return user, s.changeOperator(t, by, user, *c.Operator, "", "by a group")
 }
 
-// errLoginEnded refuses claims that were made before the issuer ended what it vouches for.
+// errLoginEnded refuses claims that were made before the issuer ended what it confirms.
 var errLoginEnded = pleat.Errorf(pleat.CodeUnauthorized, "Your sign-in has ended; sign in again")
 
 // identity reads and locks what is known of a person.
@@ -311,7 +312,7 @@ func (s *Store) KeepLogin(ctx context.Context, l Login, confirmed *Claims) error
 	return s.db.Write(ctx, "keep login", func(t *db.Tx) error {
 		if confirmed != nil {
 			l.Refusals = 0
-			if _, err := s.vouch(t, *confirmed); err != nil {
+			if _, err := s.recordClaims(t, *confirmed); err != nil {
 				return err
 			}
 		}
@@ -356,7 +357,7 @@ func (s *Store) EndGrant(ctx context.Context, user pleat.UserID) (tokens string,
 }
 
 // RefuseLogin ends a login that the issuer has ended, and whose lease the caller has. With suspend it ends all that the
-// issuer vouched for of the user, and records why: all logins end, the groups are gone, and the keys are refused until
+// issuer confirmed of the user, and records why: all logins end, the groups are gone, and the keys are refused until
 // the next sign-in. Runs and deliveries go on.
 func (s *Store) RefuseLogin(ctx context.Context, l Login, suspend bool, why string) error {
 	return s.db.Write(ctx, "refuse login", func(t *db.Tx) error {
@@ -382,7 +383,7 @@ func (s *Store) RefuseLogin(ctx context.Context, l Login, suspend bool, why stri
 	})
 }
 
-// lockIdentity locks what is known of a person, as vouch does, until the transaction ends.
+// lockIdentity locks what is known of a person, as recordClaims does, until the transaction ends.
 func lockIdentity(t *db.Tx, user pleat.UserID) error {
 	if !t.Postgres() {
 		return nil

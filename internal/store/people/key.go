@@ -51,7 +51,7 @@ const enabledUser = "NOT EXISTS (SELECT 1 FROM account d WHERE d.id = k.account_
 
 // validKey is the condition on a key k that it is valid at the moment $1.
 const validKey = "k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > $1) AND " + enabledUser +
-	" AND NOT " + unvouched
+	" AND NOT " + unconfirmedUser
 
 // CreateKey stores a new key of by.User and records it. A key that by.Key makes has at most the scopes of that key, and
 // ends with it at the latest; if that reaches one project alone, so does the new one. A caller that works on the
@@ -171,21 +171,21 @@ func boundKey(t *db.Tx, by Actor, k *Key) error {
 		return nil
 	}
 	names := pleat.AllScopes.String()
-	var ends int64
+	var expires int64
 	var project pleat.ProjectID
 	if by.Key != "" {
 		if err := t.Row(`
 			SELECT k.scopes, k.expires_at, k.project_id FROM api_key k
 			WHERE `+validKey+` AND k.id = $2 AND k.account_id = $3`,
-			[]any{t.Now, by.Key, by.User}, &names, &ends, &project); err != nil {
+			[]any{t.Now, by.Key, by.User}, &names, &expires, &project); err != nil {
 			return db.MapNoRows(err, pleat.ErrUnauthorized)
 		}
 	}
-	return boundByMaker(t, k, ScopesOf(names), ends, project)
+	return boundByMaker(t, k, ScopesOf(names), expires, project)
 }
 
 // boundByMaker checks a new key against the scopes, the end and the project of the key that makes it, and completes it.
-func boundByMaker(t *db.Tx, k *Key, scopes pleat.Scopes, ends int64, project pleat.ProjectID) error {
+func boundByMaker(t *db.Tx, k *Key, scopes pleat.Scopes, expires int64, project pleat.ProjectID) error {
 	if len(k.Scopes) == 0 {
 		k.Scopes = scopes
 	}
@@ -203,12 +203,12 @@ func boundByMaker(t *db.Tx, k *Key, scopes pleat.Scopes, ends int64, project ple
 		return pleat.InvalidField("projectId", " names another project than that of the key of this request")
 	}
 	switch {
-	case ends == 0:
+	case expires == 0:
 	case k.ExpiresAt.IsZero():
-		k.ExpiresAt = db.FromMicros(ends)
-	case db.ToMicros(k.ExpiresAt) > ends:
+		k.ExpiresAt = db.FromMicros(expires)
+	case db.ToMicros(k.ExpiresAt) > expires:
 		return pleat.InvalidField("expiresAt", " must not be later than %s, when the key of this request expires",
-			db.FromMicros(ends).UTC().Format(time.RFC3339))
+			db.FromMicros(expires).UTC().Format(time.RFC3339))
 	}
 	return nil
 }

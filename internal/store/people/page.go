@@ -37,8 +37,8 @@ func ProjectPage(table string, in Reach, before string, by ...Column) *Page {
 	for _, c := range by {
 		columns, values = append(columns, table+"."+c.Name), append(values, p.Param(c.Value))
 	}
-	of, to := strings.Join(columns, ", "), strings.Join(values, ", ")
-	p.Where = fmt.Sprintf("(%[1]s) >= (%[2]s) AND (%[1]s, %[3]s.id) < (%[2]s, $2)", of, to, table)
+	columnList, valueList := strings.Join(columns, ", "), strings.Join(values, ", ")
+	p.Where = fmt.Sprintf("(%[1]s) >= (%[2]s) AND (%[1]s, %[3]s.id) < (%[2]s, $2)", columnList, valueList, table)
 	if in.User != ofProject {
 		p.And(MemberRole("$1", p.Param(in.User)) + " > 0")
 	}

@@ -40,11 +40,11 @@ func MemberRole(project, account string) string {
 
 // RoleSQL is the role, as a number, that a [Reach] gives in a project, in SQL. User and project are the parameters of
 // the Reach.
-func RoleSQL(of, user, project string) string {
+func RoleSQL(target, user, project string) string {
 	return fmt.Sprintf(`CASE
 		WHEN %[2]s = '%[6]s' THEN CASE WHEN %[1]s = %[3]s THEN %[4]d ELSE 0 END
 		WHEN %[3]s NOT IN ('', %[1]s) THEN 0
-		ELSE %[5]s END`, of, user, project, pleat.Manager, MemberRole(of, user),
+		ELSE %[5]s END`, target, user, project, pleat.Manager, MemberRole(target, user),
 		ofProject)
 }
 

@@ -24,13 +24,13 @@ func (s *Store) CreateServiceUser(
 		if err != nil {
 			return err
 		}
-		var had int
+		var created int
 		if err := t.Row("SELECT count(*) FROM account WHERE project_id = $1 AND project_id <> ''", []any{p.ID},
-			&had); err != nil {
+			&created); err != nil {
 			return err
 		}
-		if had >= maxServiceUsers {
-			return pleat.Errorf(pleat.CodeConflict, "the project has had %d service users, the maximum", had)
+		if created >= maxServiceUsers {
+			return pleat.Errorf(pleat.CodeConflict, "the project has had %d service users, the maximum", created)
 		}
 		inserted, err := t.Exec(`
 			INSERT INTO account (id, name, created_at, kind, project_id) VALUES ($1, $2, $3, 'service', $4)

@@ -18,17 +18,17 @@ const maxSessions = 50
 func (s *Store) CreateSession(ctx context.Context, by Actor, hash string, until time.Time) (time.Time, error) {
 	err := s.db.Write(ctx, "create session", func(t *db.Tx) error {
 		var prefix string
-		var ends int64
+		var expires int64
 		// The update locks the row, so that concurrent calls count each other's sessions.
 		if err := t.Row(`
 			UPDATE api_key AS k SET scopes = scopes
 			WHERE `+validKey+` AND id = $2
 			RETURNING prefix, expires_at`,
-			[]any{t.Now, by.Key}, &prefix, &ends); err != nil {
+			[]any{t.Now, by.Key}, &prefix, &expires); err != nil {
 			return db.MapNoRows(err, pleat.ErrUnauthorized)
 		}
-		if ends != 0 && ends < db.ToMicros(until) {
-			until = db.FromMicros(ends)
+		if expires != 0 && expires < db.ToMicros(until) {
+			until = db.FromMicros(expires)
 		}
 		if _, err := t.Exec(`
 			DELETE FROM session
@@ -53,7 +53,7 @@ func (s *Store) CreateSession(ctx context.Context, by Actor, hash string, until 
 // 128 of a kind.
 func (s *Store) ValidCredentials(ctx context.Context, keys, sessions, logins []string) (map[string]bool, error) {
 	out := map[string]bool{}
-	ask := func(query string, hashes []string) error {
+	addValid := func(query string, hashes []string) error {
 		for part := range slices.Chunk(db.Args(hashes), db.MaxStatementRows) {
 			args := append([]any{s.db.Micros()}, db.Pad(part)...)
 			valid, err := db.ColumnOf[string](s.db.Read(ctx, query+"("+db.Params(2, len(args)-1)+")", args...))
@@ -66,14 +66,14 @@ func (s *Store) ValidCredentials(ctx context.Context, keys, sessions, logins []s
 		}
 		return nil
 	}
-	err := ask("SELECT k.hash FROM api_key k WHERE "+validKey+" AND k.hash IN ", keys)
+	err := addValid("SELECT k.hash FROM api_key k WHERE "+validKey+" AND k.hash IN ", keys)
 	if err == nil {
-		err = ask(`
+		err = addValid(`
 		SELECT s.hash FROM session s JOIN api_key k ON k.id = s.key_id
 		WHERE `+validKey+" AND s.expires_at > $1 AND s.hash IN ", sessions)
 	}
 	if err == nil {
-		err = ask("SELECT k.hash FROM login k WHERE k.kind <> 'grant' AND k.expires_at > $1 AND "+enabledUser+
+		err = addValid("SELECT k.hash FROM login k WHERE k.kind <> 'grant' AND k.expires_at > $1 AND "+enabledUser+
 			" AND k.hash IN ", logins)
 	}
 	return out, err

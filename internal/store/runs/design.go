@@ -188,12 +188,12 @@ func addDesigns(t *db.Tx, r endingRun, artifacts []pleat.Artifact) error {
 			Origin:   originDesign,
 			Workflow: r.source.Workflow,
 		}
-		about := map[string]any{"workflow_id": r.source.Workflow}
+		detail := map[string]any{"workflow_id": r.source.Workflow}
 		switch a.Kind {
 		case pleat.ArtifactDesign:
 			i.FileType = "cif"
 			if rank, id, ok := pleat.ParseDesignFileName(a.Name); ok {
-				about["design_id"], about["final_rank"] = id, rank
+				detail["design_id"], detail["final_rank"] = id, rank
 			}
 		case pleat.ArtifactDesignTable:
 			i.FileType = "csv"
@@ -202,7 +202,7 @@ func addDesigns(t *db.Tx, r endingRun, artifacts []pleat.Artifact) error {
 		default:
 			continue
 		}
-		if i.Metadata, err = api.Encode(about); err != nil {
+		if i.Metadata, err = api.Encode(detail); err != nil {
 			return err
 		}
 		shareArtifact(t, i, a, true)

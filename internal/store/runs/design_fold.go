@@ -151,10 +151,10 @@ func (s *Store) designFolds(ctx context.Context, where string, arg any) ([]Desig
 		ORDER BY f.job_id DESC
 		LIMIT $2`, arg, maxDesignFolds)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (f DesignFold, err error) {
-		var result, of string
+		var result, comparedRun string
 		var rmsd float64
-		err = scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &rmsd, &of)
-		if of == string(f.Run) && rmsd >= 0 {
+		err = scan(&f.Workflow, &f.Design, &f.Rank, &f.Job, &f.Run, &f.Model, &f.State, &result, &rmsd, &comparedRun)
+		if comparedRun == string(f.Run) && rmsd >= 0 {
 			f.BinderRMSD = &rmsd
 		}
 		if err == nil && f.State == pleat.StateCompleted {

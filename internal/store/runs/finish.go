@@ -168,8 +168,8 @@ func askEnding(t *db.Tx, where string, arg any, r *endingRun) {
 		func(scan func(...any) error) error {
 			return scan(&r.run, &r.source.Job, &r.source.Workflow, &r.owner, &r.kind, &r.name, &r.batch)
 		})
-	of := "(SELECT COALESCE(job_id, workflow_id) FROM run WHERE " + where + ")"
-	webhooks.AskSubscriptions(t, of, "(SELECT id FROM run WHERE "+where+")",
+	source := "(SELECT COALESCE(job_id, workflow_id) FROM run WHERE " + where + ")"
+	webhooks.AskSubscriptions(t, source, "(SELECT id FROM run WHERE "+where+")",
 		"(SELECT project_id FROM run WHERE "+where+")", []any{arg}, &r.subs)
 	mails.AskRecipient(t, where, arg, &r.mail)
 }
@@ -247,7 +247,7 @@ func filesSQL(run, bytes, attempt string) string {
 		SELECT COALESCE(sum(a.bytes), 0) FROM artifact a WHERE a.run_id = ` + run + " AND a.attempt <> " + attempt + ")"
 }
 
-// replaceArtifacts stores the artifacts of the attempt that completed a run. Those of earlier attempts go, but for the
+// replaceArtifacts stores the artifacts of the attempt that completed a run. Those of earlier attempts go, except the
 // files of MSA searches.
 func replaceArtifacts(t *db.Tx, run pleat.RunID, e runEnd) {
 	if e.attempt > 1 {

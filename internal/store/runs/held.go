@@ -9,7 +9,7 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// ReleaseAll returns the tasks that a worker holds to their queues, but for some, as [Store.Release] does without a
+// ReleaseAll returns the tasks that a worker holds to their queues, except some, as [Store.Release] does without a
 // delay, and returns how many they were. Those that their owners have cancelled end STOPPED. It is for tasks that were
 // claimed for the worker without its knowledge.
 func (s *Store) ReleaseAll(ctx context.Context, worker pleat.WorkerID, but []tasks.Lease) (int, error) {

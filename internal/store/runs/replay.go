@@ -42,15 +42,15 @@ func Replayed(err error) (bool, error) {
 	return false, err
 }
 
-// Admit reads whether a credential lets the creator of a call create work in its project, what ask asks, and the
+// Admit reads whether a credential lets the creator of a call create work in its project, what askRest asks, and the
 // earlier call that has the key. It returns the refusal; [ErrReplayed]: there was an earlier call, whose result it has
 // read into result.
-func (c KeyedCall) Admit(t *db.Tx, by people.Credential, result any, ask func()) error {
+func (c KeyedCall) Admit(t *db.Tx, by people.Credential, result any, askRest func()) error {
 	var access people.Access
 	people.AskAccess(t, by, c.Creator, c.owner, &access)
 	var earlier EarlierCall
 	askReplay(t, c, &earlier)
-	ask()
+	askRest()
 	if err := t.Wait(); err != nil {
 		return err
 	}

@@ -225,7 +225,7 @@ func (s *Store) ListJobs(ctx context.Context, by people.Reach, f Filter) ([]JobR
 	return s.listJobs(ctx, p, "job", f.Limit)
 }
 
-// page returns the page of the project's jobs j that the filter selects but for the name.
+// page returns the page of the project's jobs j that the filter selects, without its condition on the name.
 func (f *Filter) page(in people.Reach) *people.Page {
 	var p *people.Page
 	switch {

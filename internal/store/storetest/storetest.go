@@ -504,11 +504,11 @@ func texts(t testing.TB, db *rawDB, query string) [][]string {
 	}
 	var out [][]string
 	for rows.Next() {
-		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		values, targets := make([]sql.NullString, len(columns)), make([]any, len(columns))
 		for i := range values {
-			into[i] = &values[i]
+			targets[i] = &values[i]
 		}
-		if err := rows.Scan(into...); err != nil {
+		if err := rows.Scan(targets...); err != nil {
 			t.Fatal(err)
 		}
 		row := make([]string, len(columns))

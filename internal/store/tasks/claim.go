@@ -222,11 +222,11 @@ func NotPaused(queue string) string {
 // timeNeededSQL is how long, in microseconds, a worker of a class must still live to take the task of a row: the
 // corrected time, but not more than pleat.SimulationTurn of a simulation; 0: unknown. The class is a parameter.
 func timeNeededSQL(class string) string {
-	of := func(column string) string {
+	speed := func(column string) string {
 		return "(SELECT v." + column + " FROM speed v WHERE v.queue = task.queue AND v.class = " + class + ")"
 	}
 	corrected := "(CASE WHEN expected > 0 AND queue NOT LIKE '" + pleat.SearchQueue("") + "%' " +
-		"THEN expected * COALESCE(" + of("factor") + ", 1) ELSE COALESCE(" + of("typical") + ", 0) END)"
+		"THEN expected * COALESCE(" + speed("factor") + ", 1) ELSE COALESCE(" + speed("typical") + ", 0) END)"
 	return fmt.Sprintf("CASE WHEN kind = '%s' AND %s > %d THEN %[3]d ELSE %[2]s END", pleat.TaskMD, corrected,
 		pleat.SimulationTurn.Microseconds())
 }

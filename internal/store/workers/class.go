@@ -248,7 +248,7 @@ type queuedTask struct {
 	oldest   time.Time
 }
 
-// queuedTasks counts the tasks that wait in the queues of the classes, but for those of paused models, which nobody
+// queuedTasks counts the tasks that wait in the queues of the classes, except those of paused models, which nobody
 // claims.
 func (s *Store) queuedTasks(ctx context.Context, list []Demand, measured runs.Speeds) ([]queuedTask, error) {
 	var queues []string

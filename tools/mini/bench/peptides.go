@@ -90,16 +90,16 @@ func runPeptides(ctx context.Context, workers int) error {
 func writePeptides(ctx context.Context, w io.Writer, peptides []peptide, workers int) error {
 	var rows, lines strings.Builder
 	for _, p := range peptides {
-		var at [peptideSeeds]folded
+		var folds [peptideSeeds]folded
 		fmt.Fprintf(&lines, "\n%s\n         %s\n", p.name, p.seq)
-		for i := range at {
+		for i := range folds {
 			var err error
-			if at[i], err = p.foldAt(ctx, mini.Options{Seed: uint64(i + 1), Workers: workers}); err != nil {
+			if folds[i], err = p.foldAt(ctx, mini.Options{Seed: uint64(i + 1), Workers: workers}); err != nil {
 				return err
 			}
-			fmt.Fprintf(&lines, "seed %d   %s\n", i+1, at[i].states)
+			fmt.Fprintf(&lines, "seed %d   %s\n", i+1, folds[i].states)
 		}
-		fmt.Fprintln(&rows, p.row(at[:]))
+		fmt.Fprintln(&rows, p.row(folds[:]))
 	}
 	_, err := fmt.Fprintf(w, "%s\n%s\n```text%s```\n", peptideHead(), rows.String(), lines.String())
 	return err
@@ -113,9 +113,9 @@ func peptideHead() string {
 }
 
 // row is the row of a peptide: the residues in strands and in helices, and the RMSD, at each seed.
-func (p *peptide) row(at []folded) string {
-	strands, helices, rmsds := make([]string, len(at)), make([]string, len(at)), make([]string, len(at))
-	for i, f := range at {
+func (p *peptide) row(folds []folded) string {
+	strands, helices, rmsds := make([]string, len(folds)), make([]string, len(folds)), make([]string, len(folds))
+	for i, f := range folds {
 		n := map[byte]int{}
 		for k := range len(f.states) {
 			n[structure.ThreeState(f.states[k])]++

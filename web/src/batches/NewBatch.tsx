@@ -100,7 +100,7 @@ function useSources({ jobs, binders, targets, ligands, molecule, affinity }: Dra
   return useMemo(() => parsed, Object.values(parsed))
 }
 
-/** A batch in JSON, which is sent as it is but for its name. */
+/** A batch in JSON, which is sent as it is except for its name. */
 function FromFile({ draft, close }: { draft: Draft; close(): void }) {
   const { name, body } = draft.file!
   const counts = (['jobs', 'binders', 'targets', 'ligands', 'mutations', 'seeds'] as const).flatMap((list) => {

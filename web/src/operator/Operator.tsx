@@ -24,7 +24,7 @@ async function read(): Promise<Seen> {
   return { overview, workers: workers.data }
 }
 
-/** The page. Others than operators are told that it is not theirs. */
+/** The page. Users who are not operators see that it is for operators. */
 export function Operator() {
   if (me.value === null) return <Loading />
   return me.value.isOperator ? <Panels /> : <NotOperator />

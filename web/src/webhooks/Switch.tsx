@@ -28,7 +28,7 @@ export function WebhookSwitch({ config, notify, setNotify }: Props) {
   )
 }
 
-/** Says to who does not manage the project whom the end of a run is told. */
+/** Shows users who do not manage the project which destinations are notified when a run ends. */
 function MembersNote() {
   const [endpoints, setEndpoints] = useState<WebhookEndpoints>()
   const id = project.value?.projectId

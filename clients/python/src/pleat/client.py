@@ -407,7 +407,7 @@ class Pleat(ClientFlows):
     ) -> Usage:
         """The use of today's quotas, and what one's runs have spent: this month, or on days such as "2027-01-31".
 
-        `by` is what sums are told apart by: of "model" and "day", both by default.
+        `by` is what sums are grouped by: of "model" and "day", both by default.
         """
         return self._run(self._usage(project, first_day, last_day, by))
 
@@ -617,7 +617,7 @@ class AsyncPleat(ClientFlows):
     ) -> Usage:
         """The use of today's quotas, and what one's runs have spent: this month, or on days such as "2027-01-31".
 
-        `by` is what sums are told apart by: of "model" and "day", both by default.
+        `by` is what sums are grouped by: of "model" and "day", both by default.
         """
         return await self._run(self._usage(project, first_day, last_day, by))
 
