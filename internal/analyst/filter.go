@@ -33,6 +33,12 @@ type condition struct {
 	// wording and sites are the same alternatives: as they follow "are" (LYS, in a helix), and the sites in order.
 	wording []string
 	sites   [][]int
+	// label is what the condition is called as an anchor, if not a residue that is so; mentions, ligands and chains are
+	// what it names.
+	label           string
+	mentions        []mention
+	ligands, chains []string
+	problem         string // why the structure does not have what the condition names
 	// counted is set for segments named by their position in the chain; states are letters of DSSP. Both are of
 	// ofState.
 	counted bool
@@ -148,7 +154,7 @@ func keep[T any, L ~[]T](list L, pass func(T) bool) (out L) {
 // can still change the relation before.
 func (q *query) filter() filter {
 	rel := q.relation
-	if rel == nil || len(rel.sites) == 0 {
+	if rel == nil {
 		return q.conds
 	}
 	if rel.condition == nil {
@@ -159,7 +165,7 @@ func (q *query) filter() filter {
 
 // partial reports whether the filter picks residues, and not whole chains.
 func (q *query) partial() bool {
-	return !q.conds.only(ofChain) || q.relation != nil && len(q.relation.sites) > 0
+	return !q.conds.only(ofChain) || q.relation != nil
 }
 
 func (q *query) sites() []int { return q.sitesWhere(q.filter()) }

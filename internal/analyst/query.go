@@ -50,11 +50,11 @@ type reader struct {
 	quiet   int        // conditions since the last anchor
 
 	// These wait: a negation for its condition, ordinals and extremes for their helix or strand, an "all" for its noun,
-	// and a relation for its anchor.
+	// and the relation, which is open, for its anchor.
 	not   bool
 	which []item
 	all   bool
-	open  *relation
+	open  bool
 	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
 	joined, orJoin, prep bool
 	// notKind is the property negated last, for "not in helices or strands".
@@ -129,9 +129,8 @@ func (r *reader) noun() {
 
 // entity reads what can be a condition or the anchor of a relation; all else is a topic and only recorded.
 func (r *reader) entity(it item) {
-	if it.is("ligand ion") && r.open != nil {
-		r.setAnchor(r.open, it, nil)
-		r.open = nil
+	if it.is("ligand ion") && r.open {
+		r.setAnchor(r.ligandCondition(it))
 		delete(r.has, it.concept)
 		return
 	}
@@ -143,10 +142,10 @@ func (r *reader) entity(it item) {
 		return
 	}
 	c.text = it.text
-	wanted := r.open != nil && (r.stale || r.open.words["closest"] && !r.prep) // the nearest lysine to Asp52
+	wanted := r.open && (r.stale || r.relation.words["closest"] && !r.prep) // the nearest lysine to Asp52
 	certain := it.is("@ligand @residue @chain") || c.counted
 	switch {
-	case (certain || r.open != nil && !wanted) && r.anchor(it, c):
+	case (certain || r.open && !wanted) && r.anchor(it, c):
 	case it.concept == "@ligand":
 		r.ligands = append(r.ligands, it.names[0])
 	default:
@@ -171,7 +170,7 @@ func (r *reader) addCondition(it item, c *condition) {
 	c.not = r.not || r.joined && r.notKind == c.property
 	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
 	c.apart = c.class && follows && !c.not && !r.orJoin
-	r.problem = cmp.Or(r.unclearNot(it, c), r.problem)
+	r.problem = cmp.Or(r.unclearNot(it, c), r.problem, c.problem)
 	switch {
 	case c.property == ofName:
 		r.noun()
@@ -239,7 +238,7 @@ func (r *reader) finish(earlier *query) {
 		r.problem = cmp.Or(r.problem, earlier.problem)
 		r.relation = cmp.Or(r.relation, earlier.relation)
 	}
-	if r.open != nil && !r.has["interface"] {
+	if r.open && !r.has["interface"] {
 		r.lateAnchor()
 	}
 	if r.relation != nil {

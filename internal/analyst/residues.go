@@ -14,7 +14,7 @@ const maxNamed = 6
 // residuesWith is the answer to most questions with a filter: "3 of 76 residues are LYS and in a helix". It answers
 // which residues pass the filter, how many, what share of them, and whether all or any do.
 func (q *query) residuesWith() part {
-	if q.relation != nil && q.relation.asksClosest() && len(q.relation.sites) > 0 {
+	if q.relation != nil && q.relation.asksClosest() {
 		return q.contacts()
 	}
 	base, predicate := q.subjectAndPredicate()
