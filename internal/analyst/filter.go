@@ -43,9 +43,7 @@ type condition struct {
 	// ofState.
 	counted bool
 	states  string
-	// class is set for a class of amino acids, apart for one that follows its noun, and so must hold as well: residues
-	// that are charged and aromatic.
-	class, apart bool
+	class   bool // of amino acids
 	// text is the condition as the question has it.
 	text string
 }
@@ -182,11 +180,11 @@ func (q *query) polymers() []facts.Chain {
 	return keep(q.f.Chains, func(c facts.Chain) bool { return onChain.holds(c.Polymer.Lo) })
 }
 
-// passes returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
+// passes returns a function that reports whether a residue of a polymer passes the filter.
 func (q *query) passes() func(facts.ResidueRef) bool {
-	all, chosen := len(q.filter()) == 0, map[facts.ResidueRef]bool{}
+	chosen := map[facts.ResidueRef]bool{}
 	for _, i := range q.sites() {
 		chosen[q.x.Sites[i].Ref] = true
 	}
-	return func(r facts.ResidueRef) bool { return all || chosen[r] }
+	return func(r facts.ResidueRef) bool { return chosen[r] }
 }

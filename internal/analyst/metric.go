@@ -111,8 +111,6 @@ func (q *query) lacks() string {
 	switch topic := q.topic.Name; {
 	case topic == "confidence" && !q.x.HasConfidence:
 		return noConfidence
-	case topic == "surface" && !q.x.HasSurface:
-		return "The accessible surface was not computed for this structure."
 	case topic == "charge" && (q.pH < 0 || q.pH > 14):
 		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.pH)
 	case topic == "charge" && q.says("@ph pi whichph") && q.partial():

@@ -169,15 +169,16 @@ func (r *reader) addCondition(it item, c *condition) {
 	r.quiet++
 	c.not = r.not || r.joined && r.notKind == c.property
 	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
-	c.apart = c.class && follows && !c.not && !r.orJoin
+	// A class that follows its noun must hold as well: residues that are charged and aromatic.
+	apart := c.class && follows && !c.not && !r.orJoin
 	r.problem = cmp.Or(r.unclearNot(it, c), r.problem, c.problem)
-	switch {
-	case c.property == ofName:
+	if c.property == ofName {
 		r.noun()
-	case it.concept == "@residue" && !c.not:
-		r.mentions = append(r.mentions, it.mention)
 	}
-	if r.merge(it, c) {
+	if !c.not {
+		r.mentions = append(r.mentions, c.mentions...)
+	}
+	if r.merge(it, c, apart) {
 		return
 	}
 	if r.joined && c.isNoun() && !follows && r.conds.on(ofName) {
@@ -203,15 +204,14 @@ func (r *reader) unclearNot(it item, c *condition) string {
 }
 
 // merge joins a condition to the one before it: "prolines and glycines" is one condition with two alternatives, and so
-// is "helices or strands". It returns false where the condition stands on its own: "charged and aromatic", which follow
-// their noun, are two.
-func (r *reader) merge(it item, c *condition) bool {
+// is "helices or strands". It returns false where the condition stands on its own.
+func (r *reader) merge(it item, c *condition, apart bool) bool {
 	last := r.last
 	if last == nil || last.property != c.property {
 		return false
 	}
 	repeats := c.property != ofPlace && it.concept != "surface" && last.String() == c.String()
-	if r.joined && last.not == c.not && !c.apart {
+	if r.joined && last.not == c.not && !apart {
 		last.add(c)
 		r.settle(last)
 		return true

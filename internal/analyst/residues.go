@@ -146,11 +146,8 @@ func (q *query) subjectAndPredicate() (base, predicate filter) {
 	base, predicate = all.divide(func(c *condition) bool {
 		return !c.not && (c.property == ofChain || c.property == ofPlace)
 	})
-	switch {
-	case q.has["percent"] && len(predicate) != 1:
+	if q.has["percent"] && len(predicate) != 1 {
 		return nil, nil // a share of which of them?
-	case len(predicate) == 0:
-		return nil, base
 	}
 	return base, predicate
 }
