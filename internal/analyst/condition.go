@@ -120,7 +120,7 @@ func (r *reader) stateCondition(st state) *condition {
 	if len(r.which) == 0 {
 		return c
 	}
-	segments := &condition{property: ofState}
+	segments := &condition{property: ofState, counted: true, states: st.letters}
 	for _, which := range r.which {
 		segments.add(r.segment(st, c.sites[0], which))
 	}
@@ -154,7 +154,7 @@ func (q *query) segment(st state, all []int, which item) *condition {
 		ordinal = which.concept
 	}
 	wording := fmt.Sprintf("in the %s %s (%s)", ordinal, st.noun, text)
-	return &condition{wording: []string{wording}, sites: [][]int{sites}, counted: true, states: st.letters}
+	return &condition{wording: []string{wording}, sites: [][]int{sites}}
 }
 
 // pickRuns chooses the nth segment of a chain, -1 being the last, or its longest ones.
@@ -183,7 +183,7 @@ func (q *query) placeCondition(m mention) *condition {
 	case m.first != 0:
 		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
 			q.x.Span(sites))
-	case m.lo != m.hi || len(sites) == 0:
+	case m.lo != m.hi:
 		wording = fmt.Sprintf("at %d to %d", m.lo, m.hi)
 	}
 	return &condition{
