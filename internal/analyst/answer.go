@@ -122,7 +122,7 @@ func (t *talk) nearest(items []item) (list []string) {
 		if it.concept == "@name" {
 			named = it.names[0]
 		}
-		if question := vocabulary().instead[it.concept]; question != "" {
+		if question := vocabulary().lines["instead "+it.concept]; question != "" {
 			list = append(list, question)
 		}
 	}

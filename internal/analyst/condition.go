@@ -40,8 +40,8 @@ func (r *reader) condition(it item) *condition {
 			func(s *facts.Site) bool { return s.PLDDT < it.value })
 	case "@residue":
 		return r.placeCondition(it.mention)
-	case "@ligand": // of no polymer, and so an anchor or an end only
-		return &condition{wording: it.names}
+	case "@ligand":
+		return r.ligandCondition(it)
 	}
 	if st, ok := vocabulary().states[it.concept]; ok {
 		return r.stateCondition(st)
@@ -80,7 +80,9 @@ func (q *query) chainCondition(id string) *condition {
 		q.problem = fmt.Sprintf("There is no chain %s. The structure has %s %s.", id,
 			facts.Plural(len(ids), "chain", "chains"), facts.OrNone(words.Join(ids, 20)))
 	}
-	return q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
+	c := q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
+	c.label, c.chains = "chain "+id, []string{id}
+	return c
 }
 
 func chainIDs(list []facts.Chain) (ids []string) {
@@ -118,7 +120,7 @@ func (r *reader) stateCondition(st state) *condition {
 	if len(r.which) == 0 {
 		return c
 	}
-	segments := &condition{property: ofState}
+	segments := &condition{property: ofState, counted: true, states: st.letters}
 	for _, which := range r.which {
 		segments.add(r.segment(st, c.sites[0], which))
 	}
@@ -152,7 +154,7 @@ func (q *query) segment(st state, all []int, which item) *condition {
 		ordinal = which.concept
 	}
 	wording := fmt.Sprintf("in the %s %s (%s)", ordinal, st.noun, text)
-	return &condition{wording: []string{wording}, sites: [][]int{sites}, counted: true, states: st.letters}
+	return &condition{wording: []string{wording}, sites: [][]int{sites}}
 }
 
 // pickRuns chooses the nth segment of a chain, -1 being the last, or its longest ones.
@@ -173,7 +175,6 @@ func pickRuns(runs [][]int, which item) [][]int {
 // placeCondition is a residue, a range of numbers, or a part of each chain, where there must be a residue.
 func (q *query) placeCondition(m mention) *condition {
 	sites, problem := q.find(m)
-	q.problem = cmp.Or(q.problem, problem)
 	wording, end := "at "+q.x.List(sites, 4), "first"
 	if m.first < 0 {
 		end = "last"
@@ -182,10 +183,17 @@ func (q *query) placeCondition(m mention) *condition {
 	case m.first != 0:
 		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
 			q.x.Span(sites))
-	case m.lo != m.hi || len(sites) == 0:
+	case m.lo != m.hi:
 		wording = fmt.Sprintf("at %d to %d", m.lo, m.hi)
 	}
-	return &condition{property: ofPlace, wording: []string{wording}, sites: [][]int{sites}}
+	return &condition{
+		property: ofPlace,
+		wording:  []string{wording},
+		sites:    [][]int{sites},
+		label:    q.x.Span(sites),
+		mentions: []mention{m},
+		problem:  problem,
+	}
 }
 
 // find returns the sites that a mention means, or why there are none.
@@ -224,8 +232,10 @@ func (q *query) find(m mention) (sites []int, problem string) {
 	return named, problem
 }
 
-// ligandSites returns the ligands that an item names: by their code, or all molecules or ions.
-func (q *query) ligandSites(it item) (sites []int, label string) {
+// ligandCondition is the ligands that an item names: by their code, or all molecules or ions. They are of no polymer,
+// and so an anchor or an end only.
+func (q *query) ligandCondition(it item) *condition {
+	var sites []int
 	molecule := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
 	for _, l := range q.f.Ligands {
 		general := len(it.names) == 0 && (l.Kind == structure.Ion) == (it.concept == "ion" || !molecule)
@@ -233,5 +243,10 @@ func (q *query) ligandSites(it item) (sites []int, label string) {
 			sites = append(sites, l.Site)
 		}
 	}
-	return sites, q.x.List(sites, 6)
+	c := &condition{ligands: it.names, sites: [][]int{sites}, label: q.x.List(sites, 6)}
+	if len(sites) == 0 {
+		c.label, c.problem = it.text, fmt.Sprintf("There is no %s in this structure, so nothing can be near one.",
+			append(it.names, it.concept)[0])
+	}
+	return c
 }

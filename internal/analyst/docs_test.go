@@ -66,8 +66,10 @@ func topicsTable() string {
 
 func outsideList() string {
 	var list []string
-	for _, why := range vocabulary().reasons {
-		list = append(list, "- "+why+".\n")
+	for about, why := range vocabulary().lines {
+		if strings.HasPrefix(about, "reason ") {
+			list = append(list, "- "+why+".\n")
+		}
 	}
 	slices.Sort(list)
 	return strings.Join(list, "")

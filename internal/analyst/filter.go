@@ -33,13 +33,17 @@ type condition struct {
 	// wording and sites are the same alternatives: as they follow "are" (LYS, in a helix), and the sites in order.
 	wording []string
 	sites   [][]int
+	// label is what the condition is called as an anchor, if not a residue that is so; mentions, ligands and chains are
+	// what it names.
+	label           string
+	mentions        []mention
+	ligands, chains []string
+	problem         string // why the structure does not have what the condition names
 	// counted is set for segments named by their position in the chain; states are letters of DSSP. Both are of
 	// ofState.
 	counted bool
 	states  string
-	// class is set for a class of amino acids, apart for one that follows its noun, and so must hold as well: residues
-	// that are charged and aromatic.
-	class, apart bool
+	class   bool // of amino acids
 	// text is the condition as the question has it.
 	text string
 }
@@ -148,7 +152,7 @@ func keep[T any, L ~[]T](list L, pass func(T) bool) (out L) {
 // can still change the relation before.
 func (q *query) filter() filter {
 	rel := q.relation
-	if rel == nil || len(rel.sites) == 0 {
+	if rel == nil {
 		return q.conds
 	}
 	if rel.condition == nil {
@@ -159,7 +163,7 @@ func (q *query) filter() filter {
 
 // partial reports whether the filter picks residues, and not whole chains.
 func (q *query) partial() bool {
-	return !q.conds.only(ofChain) || q.relation != nil && len(q.relation.sites) > 0
+	return !q.conds.only(ofChain) || q.relation != nil
 }
 
 func (q *query) sites() []int { return q.sitesWhere(q.filter()) }
@@ -176,11 +180,11 @@ func (q *query) polymers() []facts.Chain {
 	return keep(q.f.Chains, func(c facts.Chain) bool { return onChain.holds(c.Polymer.Lo) })
 }
 
-// passes returns a function that reports whether a residue passes the filter. Without a filter every residue passes.
+// passes returns a function that reports whether a residue of a polymer passes the filter.
 func (q *query) passes() func(facts.ResidueRef) bool {
-	all, chosen := len(q.filter()) == 0, map[facts.ResidueRef]bool{}
+	chosen := map[facts.ResidueRef]bool{}
 	for _, i := range q.sites() {
 		chosen[q.x.Sites[i].Ref] = true
 	}
-	return func(r facts.ResidueRef) bool { return all || chosen[r] }
+	return func(r facts.ResidueRef) bool { return chosen[r] }
 }

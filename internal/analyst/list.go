@@ -29,16 +29,6 @@ func (q *query) chainList() part {
 
 func (q *query) ligandList() part {
 	p := part{sure: Measured}
-	var ligands, ions []facts.ResidueRef
-	for _, l := range q.f.Ligands {
-		switch {
-		case len(q.ligands) > 0 && !slices.Contains(q.ligands, l.Ref.Name):
-		case l.Kind == structure.Ion:
-			ions = append(ions, l.Ref)
-		default:
-			ligands = append(ligands, l.Ref)
-		}
-	}
 	for _, code := range q.ligands {
 		if !slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Ref.Name == code }) {
 			p.add("There is no %s in this structure. ", code)
@@ -47,15 +37,22 @@ func (q *query) ligandList() part {
 	if len(q.ligands) > 0 {
 		p.add("Of %s: ", words.Join(q.ligands, 10))
 	}
-	count := func(refs []facts.ResidueRef, one, many string) {
+	count := func(ions bool, one, many string) {
+		var refs []facts.ResidueRef
+		for _, l := range q.f.Ligands {
+			asked := len(q.ligands) == 0 || slices.Contains(q.ligands, l.Ref.Name)
+			if asked && ions == (l.Kind == structure.Ion) {
+				refs = append(refs, l.Ref)
+			}
+		}
 		p.add("%s", number(len(refs), one, many))
 		if len(refs) > 0 {
 			p.add(" (%s)", refs)
 		}
 	}
-	count(ligands, "ligand", "ligands")
+	count(false, "ligand", "ligands")
 	p.add(", ")
-	count(ions, "ion", "ions")
+	count(true, "ion", "ions")
 	p.add(" and %s.", number(q.f.Waters, "water molecule", "water molecules"))
 	p.text = capital(p.text)
 	return p

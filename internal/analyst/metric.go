@@ -16,13 +16,13 @@ const (
 	maxLetters = 1200 // of a sequence
 )
 
-// group is some residues that an answer speaks of together: a chain, a segment of secondary structure, or what a filter
-// selects.
+// group is what an answer speaks of together: a chain, a segment of secondary structure, what a filter selects, or an
+// end of a distance.
 type group struct {
 	label string
 	sites []int
-	// chain is set where the group is a whole chain.
-	chain *facts.Chain
+	chain *facts.Chain // of a whole chain
+	atoms []int        // of an end: those that count
 }
 
 // groups returns what a metric is computed of: each chain where the filter names nothing smaller; each segment, or each
@@ -30,7 +30,7 @@ type group struct {
 func (q *query) groups() (out []group) {
 	if !q.partial() {
 		for _, c := range q.polymers() {
-			out = append(out, group{"chain " + c.ID, q.chainSites(c.ID), &c})
+			out = append(out, group{label: "chain " + c.ID, sites: q.chainSites(c.ID), chain: &c})
 		}
 		return out
 	}
@@ -111,8 +111,6 @@ func (q *query) lacks() string {
 	switch topic := q.topic.Name; {
 	case topic == "confidence" && !q.x.HasConfidence:
 		return noConfidence
-	case topic == "surface" && !q.x.HasSurface:
-		return "The accessible surface was not computed for this structure."
 	case topic == "charge" && (q.pH < 0 || q.pH > 14):
 		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.pH)
 	case topic == "charge" && q.says("@ph pi whichph") && q.partial():

@@ -65,19 +65,12 @@ func (q *query) ligandRelation() *relation {
 	if q.has["ion"] {
 		it.concept = "ion"
 	}
-	sites, label := q.ligandSites(it)
-	return &relation{sites: sites, label: label}
+	c := q.ligandCondition(it)
+	return &relation{sites: c.sites[0], label: c.label}
 }
 
 func (q *query) inSeveralChains(sites []int) string {
 	return fmt.Sprintf("This residue is in several chains (%s); say which one you mean.", q.x.List(sites, 5))
-}
-
-// end is one end of a distance: sites, and those of their atoms that count.
-type end struct {
-	label string
-	sites []int
-	atoms []int
 }
 
 // distance measures between the two things that a question names.
@@ -96,14 +89,16 @@ func (q *query) distance() part {
 }
 
 // ends are the things that a question names to measure between: residues, ligands, counted segments, or chains.
-func (q *query) ends() (ends []end, problem string) {
+func (q *query) ends() (ends []group, problem string) {
 	rel := cmp.Or(q.relation, &relation{chains: q.chains})
 	if ends, problem = q.residueEnds(slices.Concat(q.mentions, rel.mentions)); problem != "" {
 		return nil, problem
 	}
-	add := func(label string, sites []int) { ends = append(ends, end{label, sites, q.x.AtomsOf(sites, "")}) }
+	add := func(label string, sites []int) {
+		ends = append(ends, group{label: label, sites: sites, atoms: q.x.AtomsOf(sites, "")})
+	}
 	for _, code := range slices.Concat(q.ligands, rel.ligands) {
-		sites, _ := q.ligandSites(item{names: []string{code}})
+		sites := q.ligandCondition(item{names: []string{code}}).sites[0]
 		add(q.x.Span(sites), sites)
 	}
 	for _, c := range q.conds {
@@ -123,7 +118,7 @@ func (q *query) ends() (ends []end, problem string) {
 }
 
 // residueEnds are residues to measure between, each with its atom if the question names atoms.
-func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
+func (q *query) residueEnds(mentions []mention) (ends []group, problem string) {
 	if n := len(q.atoms); n > 1 && n != len(mentions) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 	}
@@ -134,7 +129,7 @@ func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
 			atom = q.atoms[min(k, len(q.atoms)-1)]
 			label = "atom " + atom + " of " + label
 		}
-		e := end{label, sites, q.x.AtomsOf(sites, atom)}
+		e := group{label: label, sites: sites, atoms: q.x.AtomsOf(sites, atom)}
 		switch {
 		case len(sites) > 1 && m.single():
 			return nil, q.inSeveralChains(sites)
@@ -147,7 +142,7 @@ func (q *query) residueEnds(mentions []mention) (ends []end, problem string) {
 }
 
 // between says how far two ends are apart: their closest heavy atoms and, of two residues, their centres.
-func (q *query) between(a, b end) part {
+func (q *query) between(a, b group) part {
 	if len(a.atoms)*len(b.atoms) > maxPairs {
 		return refusal("These are too large to measure between; name smaller parts.")
 	}

@@ -50,11 +50,11 @@ type reader struct {
 	quiet   int        // conditions since the last anchor
 
 	// These wait: a negation for its condition, ordinals and extremes for their helix or strand, an "all" for its noun,
-	// and a relation for its anchor.
+	// and the relation, which is open, for its anchor.
 	not   bool
 	which []item
 	all   bool
-	open  *relation
+	open  bool
 	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
 	joined, orJoin, prep bool
 	// notKind is the property negated last, for "not in helices or strands".
@@ -129,9 +129,8 @@ func (r *reader) noun() {
 
 // entity reads what can be a condition or the anchor of a relation; all else is a topic and only recorded.
 func (r *reader) entity(it item) {
-	if it.is("ligand ion") && r.open != nil {
-		r.setAnchor(r.open, it, nil)
-		r.open = nil
+	if it.is("ligand ion") && r.open {
+		r.setAnchor(r.ligandCondition(it))
 		delete(r.has, it.concept)
 		return
 	}
@@ -143,10 +142,10 @@ func (r *reader) entity(it item) {
 		return
 	}
 	c.text = it.text
-	wanted := r.open != nil && (r.stale || r.open.words["closest"] && !r.prep) // the nearest lysine to Asp52
+	wanted := r.open && (r.stale || r.relation.words["closest"] && !r.prep) // the nearest lysine to Asp52
 	certain := it.is("@ligand @residue @chain") || c.counted
 	switch {
-	case (certain || r.open != nil && !wanted) && r.anchor(it, c):
+	case (certain || r.open && !wanted) && r.anchor(it, c):
 	case it.concept == "@ligand":
 		r.ligands = append(r.ligands, it.names[0])
 	default:
@@ -170,15 +169,16 @@ func (r *reader) addCondition(it item, c *condition) {
 	r.quiet++
 	c.not = r.not || r.joined && r.notKind == c.property
 	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
-	c.apart = c.class && follows && !c.not && !r.orJoin
-	r.problem = cmp.Or(r.unclearNot(it, c), r.problem)
-	switch {
-	case c.property == ofName:
+	// A class that follows its noun must hold as well: residues that are charged and aromatic.
+	apart := c.class && follows && !c.not && !r.orJoin
+	r.problem = cmp.Or(r.unclearNot(it, c), r.problem, c.problem)
+	if c.property == ofName {
 		r.noun()
-	case it.concept == "@residue" && !c.not:
-		r.mentions = append(r.mentions, it.mention)
 	}
-	if r.merge(it, c) {
+	if !c.not {
+		r.mentions = append(r.mentions, c.mentions...)
+	}
+	if r.merge(it, c, apart) {
 		return
 	}
 	if r.joined && c.isNoun() && !follows && r.conds.on(ofName) {
@@ -204,15 +204,14 @@ func (r *reader) unclearNot(it item, c *condition) string {
 }
 
 // merge joins a condition to the one before it: "prolines and glycines" is one condition with two alternatives, and so
-// is "helices or strands". It returns false where the condition stands on its own: "charged and aromatic", which follow
-// their noun, are two.
-func (r *reader) merge(it item, c *condition) bool {
+// is "helices or strands". It returns false where the condition stands on its own.
+func (r *reader) merge(it item, c *condition, apart bool) bool {
 	last := r.last
 	if last == nil || last.property != c.property {
 		return false
 	}
 	repeats := c.property != ofPlace && it.concept != "surface" && last.String() == c.String()
-	if r.joined && last.not == c.not && !c.apart {
+	if r.joined && last.not == c.not && !apart {
 		last.add(c)
 		r.settle(last)
 		return true
@@ -239,7 +238,7 @@ func (r *reader) finish(earlier *query) {
 		r.problem = cmp.Or(r.problem, earlier.problem)
 		r.relation = cmp.Or(r.relation, earlier.relation)
 	}
-	if r.open != nil && !r.has["interface"] {
+	if r.open && !r.has["interface"] {
 		r.lateAnchor()
 	}
 	if r.relation != nil {

@@ -26,10 +26,9 @@ type relation struct {
 	// sites and label are those of the anchor; the label is empty where none was named.
 	sites []int
 	label string
-	// chains, ligands and mentions are what the anchor is made of.
-	chains   []string
-	ligands  []string
-	mentions []mention
+	// mentions, ligands and chains are what the anchor is made of.
+	mentions        []mention
+	ligands, chains []string
 	// condition is what the relation asks of residues, computed when it is first needed.
 	condition *condition
 }
@@ -40,18 +39,18 @@ func (r *relation) asksClosest() bool { return r.words["closest"] && r.radius ==
 
 // relationWord opens a relation, or adds a word to the open one.
 func (r *reader) relationWord(it item) {
-	if r.open == nil {
-		if r.relation != nil {
-			r.problem = "I understand one distance or contact at a time; please ask for them one by one."
-			return
-		}
-		r.open = &relation{words: map[string]bool{}, not: r.not, text: it.text}
-		r.relation, r.not = r.open, false
+	switch {
+	case r.relation == nil:
+		r.relation = &relation{words: map[string]bool{}, not: r.not, text: it.text}
+		r.open, r.not = true, false
+	case !r.open:
+		r.problem = "I understand one distance or contact at a time; please ask for them one by one."
+		return
 	}
 	r.stale = false
-	r.open.words[it.concept] = true
+	r.relation.words[it.concept] = true
 	if it.concept == "@radius" {
-		r.open.radius = it.value
+		r.relation.radius = it.value
 		if it.above {
 			r.problem = "I compare distances with the most that they may be; please ask within how many Å."
 		}
@@ -60,8 +59,8 @@ func (r *reader) relationWord(it item) {
 
 // anchor adds an entity to the open relation, or to the anchor just read; false where it belongs elsewhere.
 func (r *reader) anchor(it item, c *condition) bool {
-	rel := cmp.Or(r.open, r.relation)
-	if rel == nil || r.open == nil && !r.joinsAnchor(it) {
+	rel := r.relation
+	if rel == nil || !r.open && !r.joinsAnchor(it) {
 		return false
 	}
 	if rel.words["beside"] && rel.radius == 0 && it.is("@name @class") {
@@ -71,8 +70,8 @@ func (r *reader) anchor(it item, c *condition) bool {
 	if it.concept == "@chain" && r.prep && !rel.words["@radius"] && len(r.mentions) > 0 {
 		return false // what does residue 7 touch in chain A
 	}
-	r.open, r.joined, r.prep = nil, false, false
-	r.setAnchor(rel, it, c)
+	r.joined, r.prep = false, false
+	r.setAnchor(c)
 	return true
 }
 
@@ -83,63 +82,51 @@ func (r *reader) joinsAnchor(it item) bool {
 	return same && rel.label != "" && r.quiet == 0 && r.joined && !r.not
 }
 
-// setAnchor adds the sites of an entity, which c selects, to a relation. Where the structure does not have the entity,
-// the question has a problem: nothing can be near what is not there.
-func (r *reader) setAnchor(rel *relation, it item, c *condition) {
-	var sites []int
-	var label string
-	switch it.concept {
-	case "@residue":
-		found, problem := r.find(it.mention)
-		r.problem = cmp.Or(problem, r.problem)
-		sites, label = found, r.x.Span(found)
-		rel.mentions = append(rel.mentions, it.mention)
-	case "@ligand", "ligand", "ion":
-		sites, label = r.ligandSites(it)
-		rel.ligands = append(rel.ligands, it.names...)
-		if label == "" {
-			r.problem = fmt.Sprintf("There is no %s in this structure, so nothing can be near one.",
-				append(it.names, it.concept)[0])
-			label = it.text
-		}
-	case "@chain":
-		rel.chains = append(rel.chains, it.names[0])
-		sites, label = c.sites[0], "chain "+it.names[0]
-	default:
-		sites, label = r.sitesWhere(filter{c}), "a residue that is "+c.String()
-		if len(sites) == 0 {
-			r.problem = cmp.Or(r.problem, "No residue is "+c.String()+", so nothing can be near one.")
-		}
+// setAnchor adds what a condition selects to the anchor of the relation. Where the structure does not have it, the
+// question has a problem: nothing can be near what is not there.
+func (r *reader) setAnchor(c *condition) {
+	rel := r.relation
+	sites := slices.Concat(c.sites...)
+	slices.Sort(sites)
+	label := c.label
+	if c.problem == "" && label == "" {
+		label = "a residue that is " + c.String()
 	}
+	r.problem = cmp.Or(c.problem, r.problem)
+	if len(sites) == 0 && r.problem == "" {
+		r.problem = "No residue is " + c.String() + ", so nothing can be near one."
+	}
+	rel.mentions = append(rel.mentions, c.mentions...)
+	rel.ligands = append(rel.ligands, c.ligands...)
+	rel.chains = append(rel.chains, c.chains...)
 	if rel.label != "" {
 		label = rel.label + " or " + label
 	}
-	rel.sites, rel.label, r.quiet = append(rel.sites, sites...), label, 0
+	rel.sites, rel.label = append(rel.sites, slices.Compact(sites)...), label
+	r.open, r.quiet = false, 0
 }
 
 // lateAnchor makes what was named before a relation word its anchor: what does Tyr29 interact with? Two residues are
 // not: do W6 and P19 touch?
 func (r *reader) lateAnchor() {
-	rel := r.open
 	k := len(r.conds) - 1
 	if len(r.mentions) == 1 {
 		k = slices.IndexFunc(r.conds, func(c *condition) bool { return c.property == ofPlace && !c.not })
 	}
 	switch {
 	case len(r.ligands) > 0:
-		r.setAnchor(rel, item{concept: "@ligand", names: r.ligands}, nil)
+		r.setAnchor(r.ligandCondition(item{names: r.ligands}))
 		r.ligands = nil
 		return
 	case k < 0 || r.conds[k].not || len(r.mentions) > 1:
 		return
 	case len(r.mentions) == 1:
-		r.setAnchor(rel, item{concept: "@residue", mention: r.mentions[0]}, nil)
 	case r.conds[k].property == ofState || r.conds[k].property == ofName && r.has["what"]:
-		r.setAnchor(rel, item{}, r.conds[k])
-		rel.label = strings.TrimPrefix(r.conds[k].String(), "in ")
+		r.conds[k].label = strings.TrimPrefix(r.conds[k].String(), "in ")
 	default:
 		return
 	}
+	r.setAnchor(r.conds[k])
 	r.conds, r.mentions = slices.Delete(r.conds, k, k+1), nil
 }
 
@@ -155,7 +142,7 @@ func (q *query) settleRelation() {
 		}
 		return
 	}
-	for _, word := range vocabulary().lists["relation"] {
+	for _, word := range strings.Fields(vocabulary().lines["words relation"]) {
 		delete(q.has, word)
 	}
 	if rel.radius > 0 {

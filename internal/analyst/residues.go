@@ -14,7 +14,7 @@ const maxNamed = 6
 // residuesWith is the answer to most questions with a filter: "3 of 76 residues are LYS and in a helix". It answers
 // which residues pass the filter, how many, what share of them, and whether all or any do.
 func (q *query) residuesWith() part {
-	if q.relation != nil && q.relation.asksClosest() && len(q.relation.sites) > 0 {
+	if q.relation != nil && q.relation.asksClosest() {
 		return q.contacts()
 	}
 	base, predicate := q.subjectAndPredicate()
@@ -146,11 +146,8 @@ func (q *query) subjectAndPredicate() (base, predicate filter) {
 	base, predicate = all.divide(func(c *condition) bool {
 		return !c.not && (c.property == ofChain || c.property == ofPlace)
 	})
-	switch {
-	case q.has["percent"] && len(predicate) != 1:
+	if q.has["percent"] && len(predicate) != 1 {
 		return nil, nil // a share of which of them?
-	case len(predicate) == 0:
-		return nil, base
 	}
 	return base, predicate
 }

@@ -215,7 +215,7 @@ func residueItem(names []string, from, to string) []item {
 // chainEnd counts residues from an end of the chain, and not segments.
 func (s *scanner) chainEnd(m []string) []item {
 	n := int(decimal(m[2]))
-	if i := slices.Index(vocabulary().lists["spoken"], strings.ToLower(m[2])); i >= 0 {
+	if i := slices.Index(strings.Fields(vocabulary().lines["words spoken"]), strings.ToLower(m[2])); i >= 0 {
 		n = i + 1
 	}
 	next := s.peek(wordsIn(m))

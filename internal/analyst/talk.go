@@ -229,7 +229,7 @@ func (t *talk) misunderstand(items []item, why string) {
 // refuseOutside refuses what no structure can tell. Words with the same reason share one sentence.
 func (t *talk) refuseOutside(items []item, it item) {
 	said := func(words []string) string {
-		return fmt.Sprintf("About %s: I cannot tell %s.", quoted(words...), vocabulary().reasons[it.concept])
+		return fmt.Sprintf("About %s: I cannot tell %s.", quoted(words...), vocabulary().lines["reason "+it.concept])
 	}
 	before := t.outside[it.concept]
 	words := append(slices.Clone(before), it.text)

@@ -3,7 +3,6 @@ package analyst
 import (
 	_ "embed" // vocabulary.txt
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -16,14 +15,14 @@ type table struct {
 	// concepts has phrases as keys, words joined by one blank; longest is the number of words of the longest one.
 	concepts map[string]string
 	longest  int
+	// lines are the words, reasons and questions instead, by what stands before their colon.
+	lines map[string]string
 	// The others are the other kinds of lines of the file; parts are what patterns are made of.
-	lists            map[string][]string
-	states           map[string]state
-	reasons, instead map[string]string
-	parts            map[string]string
-	patterns         map[string]*regexp.Regexp
-	rules            []rule
-	suggestions      []string
+	states      map[string]state
+	parts       map[string]string
+	patterns    map[string]*regexp.Regexp
+	rules       []rule
+	suggestions []string
 }
 
 // state is a kind of secondary structure as the question names it, which can be several states of DSSP: letters of
@@ -40,10 +39,8 @@ type rule struct {
 var vocabulary = sync.OnceValue(func() *table {
 	t := &table{
 		concepts: map[string]string{},
-		lists:    map[string][]string{},
+		lines:    map[string]string{},
 		states:   map[string]state{},
-		reasons:  map[string]string{},
-		instead:  map[string]string{},
 		parts:    map[string]string{},
 		patterns: map[string]*regexp.Regexp{},
 	}
@@ -58,15 +55,11 @@ var vocabulary = sync.OnceValue(func() *table {
 // add enters one line of the file: what stands before the colon and after it.
 func (t *table) add(concept, text string) {
 	switch kind, of, _ := strings.Cut(concept, " "); kind {
-	case "words":
-		t.lists[of] = strings.Fields(text)
+	case "words", "reason", "instead":
+		t.lines[concept] = text
 	case "state":
 		column := strings.Split(text, ", ")
 		t.states[of] = state{column[0], column[1], column[2]}
-	case "reason":
-		t.reasons[of] = text
-	case "instead":
-		t.instead[of] = text
 	case "pattern":
 		t.parts[of] = t.expand(text)
 		t.patterns[of] = compile(t.parts[of])
@@ -128,4 +121,4 @@ func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" 
 
 func (t *table) matches(pattern, text string) bool { return t.patterns[pattern].MatchString(text) }
 
-func listed(w, list string) bool { return slices.Contains(vocabulary().lists[list], w) }
+func listed(w, list string) bool { return oneOf(w, vocabulary().lines["words "+list]) }
