@@ -31,6 +31,7 @@ func TestGrammar(t *testing.T) {
 		{"1ubi", "What happens upon Lys48 to Ala?", "", "mutation"},
 		{"1ubi", "Which residues are within 4 of H68?", "", "“4”"},
 		{"2jof", "Is Trp6 in contact with Pro12 and Pro18?", "", "I found 3"},
+		{"2jof", "Is residue 8 within 5 A of Gly6?", "", "Residue 6 is not GLY: it is TRP"},
 		{"dimer", "How far is residue 8 from residue 3?", "", "say which one you mean"},
 		{"dimer", "How far is residue 8 of chain B from residue 3 of chain A?", "distance",
 			"LYS 8 (chain B) and ILE 3 (chain A)"},

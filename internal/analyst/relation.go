@@ -137,8 +137,8 @@ func (q *query) settleRelation() {
 	if rel.label == "" {
 		q.relation = nil
 		if rel.radius > 0 {
-			q.problem = "I understood a distance, but not from what it is measured; please name a residue, a ligand " +
-				"or a chain."
+			q.problem = cmp.Or(q.problem, "I understood a distance, but not from what it is measured; please name a "+
+				"residue, a ligand or a chain.")
 		}
 		return
 	}
