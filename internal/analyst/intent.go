@@ -159,7 +159,7 @@ func (q *query) byNoun() string {
 }
 
 // byRelation chooses between the intents about nearness. A relation alone describes what is near; with a filter it is
-// one more condition on the residues listed. OfNumbers is the intent where residues are named by number alone.
+// one more condition on the residues listed. ofNumbers is the intent where residues are named by number alone.
 func (q *query) byRelation(ofNumbers string) string {
 	rel := q.relation
 	alone := q.conds.only(ofChain) && len(q.mentions) == 0 && !rel.not

@@ -93,7 +93,7 @@ const (
 type waiter struct {
 	// heard gets a value with each event; one that is not read is enough.
 	heard chan struct{}
-	// note prints a line; told is the last reason that was printed of what still waits.
+	// note prints a line; printed is the last reason printed.
 	note    func(line string)
 	printed string
 }

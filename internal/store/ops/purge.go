@@ -145,7 +145,7 @@ const batchHasEnded = `NOT EXISTS (
 	SELECT 1 FROM job j
 	WHERE j.batch_id = h.batch_id AND j.batch_id <> '' AND ` + batches.IsLive + ")"
 
-// newTombstone builds the SQL of a table. RunsOf selects the runs of the row h, further is one more condition, and
+// newTombstone builds the SQL of a table. runsOf selects the runs of the row h, condition is one more condition, and
 // quiet one that the row need not meet if it was deleted before $1.
 func newTombstone(table, runs, runsOf, condition, quiet string) tombstone {
 	return tombstone{table: table, runs: runs, due: `
