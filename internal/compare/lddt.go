@@ -143,7 +143,7 @@ func (l *lddtPoints) add(r, other *structure.Residue, residue int) {
 
 // heavy reports whether an atom is neither hydrogen nor deuterium.
 func heavy(a *structure.Atom) bool {
-	return a.Element != "H" && a.Element != "D" && (a.Element != "" || len(a.Name) == 0 || a.Name[0] != 'H')
+	return a.Heavy() && (a.Element != "" || len(a.Name) == 0 || a.Name[0] != 'H')
 }
 
 // sameByNature are the atoms of amino acids that are the same but for their names: lDDT takes the naming that agrees

@@ -125,7 +125,7 @@ func (x *Index) add(chain int, ch *structure.Chain, res *structure.Residue) {
 // hydrogen reports whether an atom is hydrogen or deuterium, by its element or, where that is missing, by its name.
 func hydrogen(a *structure.Atom) bool {
 	if a.Element != "" {
-		return a.Element == "H" || a.Element == "D"
+		return !a.Heavy()
 	}
 	return strings.HasPrefix(strings.TrimLeft(a.Name, "0123456789"), "H")
 }

@@ -229,11 +229,8 @@ func MapOf[K comparable, V any](rows Rows, err error) (map[K]V, error) {
 
 // IDsOf returns the ids that a query selects, as parameters of a further one.
 func IDsOf(rows Rows, err error) ([]any, error) {
-	return ListOf(rows, err, func(scan func(...any) error) (any, error) {
-		var id string
-		err := scan(&id)
-		return id, err
-	})
+	ids, err := ColumnOf[string](rows, err)
+	return Args(ids), err
 }
 
 // ColumnOf returns the rows of a query that has one column.
