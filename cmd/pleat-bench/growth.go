@@ -83,7 +83,7 @@ type growthBench struct {
 	// before all have been read: otherwise the result cache of the server would speed up the small side alone.
 	orders [2][]int
 	read   [2]int
-	// claimed are the tasks that were claimed on each side; beat and ended are the next to beat and to end.
+	// claimed are the tasks that were claimed on each side; heartbeats and ended are the next to renew and to end.
 	claimed           [2][]runs.ClaimedTask
 	heartbeats, ended [2]int
 	// waiting is a job of user 0 that waits, by side.

@@ -267,9 +267,9 @@ func (f *field) restrained(force []quad, contacts []contact) {
 }
 
 // addWeakContacts adds the scaled ordinary terms of restrained pairs.
-func (f *field) addWeakContacts(force []quad, faints []weakContact) {
-	for k := range faints {
-		c := &faints[k]
+func (f *field) addWeakContacts(force []quad, pairs []weakContact) {
+	for k := range pairs {
+		c := &pairs[k]
 		i, j := int(c.i), int(c.j)
 		dx, dy, dz, r2 := f.difference(i, j)
 		w := f.s.table[f.s.beads[i].kind][f.s.beads[j].kind].ahForce(r2)

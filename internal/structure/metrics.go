@@ -70,7 +70,7 @@ type tmSearch struct {
 	best          float64 // best Σ 1/(1+(d/d0)²) so far
 	// d2 are the squared distances in Å² under the superposition measured last.
 	d2 []float64
-	// selected and old are the residues selected in this round and in the one before.
+	// selected and previous are the residues selected in this round and in the one before.
 	selected, previous []int32
 	// a and b are buffers for the selected points of model and native.
 	a, b []Vec

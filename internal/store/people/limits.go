@@ -197,17 +197,17 @@ func (s *Store) CheckResults(t *db.Tx, used int64) error {
 
 // Retention is how long a project keeps jobs, workflows and batches that have ended; 0: for ever.
 func (s *Store) Retention(ctx context.Context, owner pleat.ProjectID) (time.Duration, error) {
-	var days int64
-	if err := s.db.ReadRow(ctx, "SELECT keep_results FROM project WHERE id = $1", []any{owner}, &days); err != nil {
+	var keep int64
+	if err := s.db.ReadRow(ctx, "SELECT keep_results FROM project WHERE id = $1", []any{owner}, &keep); err != nil {
 		return 0, db.Unavailable("read project", db.MapNoRows(err, pleat.ErrNoProject))
 	}
-	return s.RetentionOrDefault(days), nil
+	return s.RetentionOrDefault(keep), nil
 }
 
-// RetentionOrDefault is how long a project keeps what has ended, from its column; 0: for ever.
-func (s *Store) RetentionOrDefault(days int64) time.Duration {
-	if days >= 0 {
-		return time.Duration(days) * time.Microsecond
+// RetentionOrDefault is how long a project keeps what has ended, from its column in microseconds; 0: for ever.
+func (s *Store) RetentionOrDefault(keep int64) time.Duration {
+	if keep >= 0 {
+		return time.Duration(keep) * time.Microsecond
 	}
 	return s.limits.KeepResults
 }
