@@ -128,7 +128,7 @@ func (t *talk) nearest(items []item) (list []string) {
 	}
 	score := map[string]int{}
 	for _, question := range vocabulary().suggestions {
-		for _, it := range t.scanner.scan(sentences(question)[0]) {
+		for _, it := range t.scanner.scan(t.scanner.sentences(question)[0]) {
 			switch {
 			case !words[it.concept] || it.is("filler ask & or in of has it any residue chain structure protein"):
 			case it.isQuestionWord():

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pleat/internal/facts"
@@ -76,10 +75,7 @@ func exposure(share float64) string {
 
 // chainCondition is the residues of a chain, which must exist.
 func (q *query) chainCondition(id string) *condition {
-	if ids := chainIDs(q.f.Chains); !slices.Contains(ids, id) {
-		q.problem = fmt.Sprintf("There is no chain %s. The structure has %s %s.", id,
-			facts.Plural(len(ids), "chain", "chains"), facts.OrNone(words.Join(ids, 20)))
-	}
+	q.problem = cmp.Or(noChain(q.x, id), q.problem)
 	c := q.newCondition(ofChain, "in chain "+id, func(s *facts.Site) bool { return s.Ref.Chain == id })
 	c.label, c.chains = "chain "+id, []string{id}
 	return c
@@ -170,66 +166,6 @@ func pickRuns(runs [][]int, which item) [][]int {
 		return runs[len(runs)-1:]
 	}
 	return runs[n-1 : n]
-}
-
-// placeCondition is a residue, a range of numbers, or a part of each chain, where there must be a residue.
-func (q *query) placeCondition(m mention) *condition {
-	sites, problem := q.find(m)
-	wording, end := "at "+q.x.List(sites, 4), "first"
-	if m.first < 0 {
-		end = "last"
-	}
-	switch {
-	case m.first != 0:
-		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
-			q.x.Span(sites))
-	case m.lo != m.hi:
-		wording = fmt.Sprintf("at %d to %d", m.lo, m.hi)
-	}
-	return &condition{
-		property: ofPlace,
-		wording:  []string{wording},
-		sites:    [][]int{sites},
-		label:    q.x.Span(sites),
-		mentions: []mention{m},
-		problem:  problem,
-	}
-}
-
-// find returns the sites that a mention means, or why there are none.
-func (q *query) find(m mention) (sites []int, problem string) {
-	var ranges []string
-	for _, c := range q.f.Chains {
-		if m.chain != "" && c.ID != m.chain {
-			continue
-		}
-		ranges = append(ranges, fmt.Sprintf("chain %s runs from %d to %d", c.ID, c.First.Number, c.Last.Number))
-		lo, hi := c.Polymer.Lo, c.Polymer.Hi
-		switch {
-		case m.first > 0:
-			hi = min(hi, lo+m.first)
-		case m.first < 0:
-			lo = max(lo, hi+m.first)
-		}
-		for i := lo; i < hi; i++ {
-			if n := q.x.Sites[i].Ref.Number; m.first != 0 || m.lo <= n && n <= m.hi {
-				sites = append(sites, i)
-			}
-		}
-	}
-	if len(sites) == 0 {
-		number := strconv.Itoa(m.lo)
-		if m.lo != m.hi {
-			number = fmt.Sprintf("from %d to %d", m.lo, m.hi)
-		}
-		return nil, fmt.Sprintf("There is no residue %s with coordinates: %s.", number,
-			facts.OrNone(words.Join(ranges, 6)))
-	}
-	named := keep(sites, func(i int) bool { return m.names == nil || q.x.Sites[i].Is(m.names) })
-	if len(named) == 0 {
-		problem = fmt.Sprintf("Residue %d is not %s: it is %s.", m.lo, m.names[0], q.x.List(sites, 4))
-	}
-	return named, problem
 }
 
 // ligandCondition is the ligands that an item names: by their code, or all molecules or ions. They are of no polymer,

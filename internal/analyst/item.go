@@ -1,6 +1,9 @@
 package analyst
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
 type item struct {
@@ -11,6 +14,8 @@ type item struct {
 	// value is a radius in Å, a pH, a bound of pLDDT, or an ordinal (-1: the last).
 	value float64
 	above bool // value is the least, not the most
+	// unclear says in a sentence why it cannot be told what the item means; empty where it can.
+	unclear string
 }
 
 // is reports whether the item is one of some concepts, written as one string.
@@ -46,12 +51,31 @@ func texts(items []item) (out []string) {
 
 // mention is a residue or a range of residues as a question names it.
 type mention struct {
-	chain  string // empty where the question does not name one
-	lo, hi int    // numbers of residues, unless first is set
-	names  []string
+	chain  string        // empty where the question does not name one
+	lo, hi residueNumber // both the same for one residue; of no meaning if first is set
+	names  []string      // component codes of which the residue, or the first of a range, is one; nil: any
+	last   []string      // the same for the last of a range
 	// first is so many residues from the beginning of the chain or, if negative, from its end.
 	first int
 }
 
 // single reports whether the mention means one residue.
 func (m mention) single() bool { return m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1 }
+
+// residueNumber is a number as files give it to residues: it may be negative, and have an insertion code.
+type residueNumber struct {
+	value int
+	ins   string
+}
+
+// String returns the number as files show it: -3, 82, 82A.
+func (n residueNumber) String() string { return strconv.Itoa(n.value) + n.ins }
+
+// parseNumber reads a number with or without an insertion code.
+func parseNumber(text string) residueNumber {
+	digits := strings.TrimRight(text, letters)
+	value, _ := strconv.Atoi(digits) // patterns let nothing else pass
+	return residueNumber{value, text[len(digits):]}
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -123,7 +123,7 @@ func (q *query) residueEnds(mentions []mention) (ends []group, problem string) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 	}
 	for k, m := range mentions {
-		sites, _ := q.find(m) // a residue that is not there was a problem when its mention was read
+		sites, _ := find(q.x, m) // a residue that is not there was a problem when its mention was read
 		label, atom := q.x.Span(sites), ""
 		if len(q.atoms) > 0 {
 			atom = q.atoms[min(k, len(q.atoms)-1)]

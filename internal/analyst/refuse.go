@@ -55,6 +55,8 @@ func (q *query) refusesItems() string {
 		case it.concept == "@nth" && !q.counted, strings.EqualFold(it.text, "only"),
 			it.concept == "@atom" && in.Name != "distance", it.concept == "@ph" && in.Name != "charge":
 			return q.misplaced(it.text)
+		case it.concept == "residue" && len(it.names) > 0 && oneOf(in.Name, "atoms weight surface size"):
+			return q.misplaced(it.text) // whole residues are counted and measured
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package analyst
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,14 +13,23 @@ import (
 
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
+	x                      *facts.Index
 	chains, ligands, atoms map[string]bool
+	names                  names    // of chains that would be several words
+	shouted                bool     // the sentence is in capitals, so that they say nothing
 	words                  []string // that are left
 	last                   string   // the one before
 	items                  []item
 }
 
 func newScanner(x *facts.Index) *scanner {
-	s := &scanner{chains: map[string]bool{}, ligands: map[string]bool{}, atoms: map[string]bool{}}
+	s := &scanner{
+		x:       x,
+		chains:  map[string]bool{},
+		ligands: map[string]bool{},
+		atoms:   map[string]bool{},
+		names:   names{},
+	}
 	for _, site := range x.Sites {
 		if site.Kind.Polymer() {
 			s.chains[site.Ref.Chain] = true
@@ -30,13 +40,23 @@ func newScanner(x *facts.Index) *scanner {
 	for _, a := range x.Atoms {
 		s.atoms[a.Name] = true
 	}
+	for id := range s.chains {
+		if plain := sentences(id, nil); len(plain) != 1 || len(plain[0]) != 1 || plain[0][0] != id {
+			s.names[id] = true
+		}
+	}
 	return s
 }
+
+// sentences are those of a text; names of chains stay whole.
+func (s *scanner) sentences(text string) [][]string { return sentences(text, s.names) }
 
 // scan is the first step from words to meaning: it knows names, and no grammar. At each word the first rule that fits
 // wins, then the longest phrase of the vocabulary, then names that the structure has.
 func (s *scanner) scan(words []string) []item {
 	s.words, s.last, s.items = words, "", nil
+	text := strings.Join(words, "")
+	s.shouted = text == strings.ToUpper(text)
 	for len(s.words) > 0 {
 		switch concept, n := vocabulary().lookup(s.words); {
 		case s.rule():
@@ -45,8 +65,8 @@ func (s *scanner) scan(words []string) []item {
 		case s.single():
 		case n == 1:
 			s.phrase(concept, 1)
-		case s.words[0] == "-" || s.words[0] == ":":
-			s.add(1)
+		case oneOf(s.words[0], "- :") && !startsWithDigit(strings.TrimPrefix(s.peek(1), "-")):
+			s.add(1) // punctuation
 		default:
 			s.add(1, item{concept: "?"})
 		}
@@ -73,12 +93,18 @@ func withChains(items []item) (out []item) {
 	return out
 }
 
-// rule applies the first rule that fits. A number with a unit after it is nothing that these read.
+// rule applies the first rule that fits. A number with a unit after it is nothing that these read, but for a residue
+// whose insertion code or chain stands behind its number, such as 82 A.
 func (s *scanner) rule() bool {
-	text := strings.Join(facts.Head(s.words, 10), " ") + " "
+	text := strings.Join(facts.Head(s.words, 12), " ") + " "
 	for _, r := range vocabulary().rules {
 		m := r.pattern.FindStringSubmatch(text)
-		if m == nil || vocabulary().matches("isUnit", text[len(m[0]):]) {
+		if m == nil || s.names[s.words[0]] && r.name != "of chain" {
+			continue
+		}
+		rest := text[len(m[0]):]
+		code := oneOf(r.name, "numbers named") && strings.HasPrefix(rest, "A ") && !s.shouted
+		if vocabulary().matches("isUnit", rest) && !code {
 			continue
 		}
 		if items := s.read(r.name, m); items != nil {
@@ -90,36 +116,44 @@ func (s *scanner) rule() bool {
 }
 
 // read makes the items of a rule from what its pattern matched. It returns nil where that means something else, and may
-// shorten m[0], which is what the scanner passes over.
+// change m[0], which is what the scanner passes over.
 func (s *scanner) read(rule string, m []string) []item {
 	switch rule {
 	case "mutation":
-		if letterNames(m[1]) == nil || letterNames(m[3]) == nil || isNumber(s.peek(wordsIn(m))) {
-			return nil
-		}
-		return []item{{concept: "!mutation"}}
+		return s.mutation(m)
 	case "chain end":
 		return s.chainEnd(m)
-	case "@ph", "@radius", "@limit": // one group is the number, and another may say that it is the least
-		it := item{concept: rule}
-		for _, group := range m[1:] {
-			it.value = max(it.value, decimal(group))
-			it.above = it.above || vocabulary().matches("isMore", group+" ")
-		}
-		return []item{it}
+	case "@radius":
+		return s.radius(m)
+	case "@ph", "@limit":
+		return []item{valueItem(rule, m[1:])}
 	case "band":
 		if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
 			return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
 		}
-		return residueItem(nil, m[1], m[2])
-	case "named residue":
+		return nil
+	case "between":
+		return s.betweenNumbers(m)
+	case "named":
 		return s.namedResidue(m)
 	case "numbers":
-		return residueItem(nil, m[1], m[2])
+		return s.numbers(m)
 	case "bare number":
 		return s.bareNumber(m)
+	case "of chain":
+		return s.residueOfChain(m)
 	}
 	return s.announcedChain(m)
+}
+
+// valueItem is a number with its unit: one of some groups is the number, and another may say that it is the least.
+func valueItem(concept string, groups []string) item {
+	it := item{concept: concept}
+	for _, group := range groups {
+		it.value = max(it.value, decimal(group))
+		it.above = it.above || vocabulary().matches("isMore", group+" ")
+	}
+	return it
 }
 
 func wordsIn(m []string) int { return strings.Count(m[0], " ") }
@@ -150,12 +184,29 @@ func (s *scanner) phrase(concept string, n int) {
 	kind, rest, _ := strings.Cut(concept, " ")
 	it := item{concept: kind, names: strings.Fields(rest)}
 	switch kind {
+	case "bothchains":
+		if it.concept = "chain"; len(s.x.Polymers) != 2 {
+			it.unclear = fmt.Sprintf("The structure has %s, so “%s” does not say which are meant.",
+				facts.Quantity(len(s.x.Polymers), "chain", "chains"), strings.Join(s.words[:n], " "))
+		}
+	case "sidechain":
+		it.concept, it.names = "residue", []string{kind}
 	case "@nth", "@limit", "@ph":
 		it.value, it.above = decimal(it.names[0]), len(it.names) > 1
 	case "@ligand":
 		s.ligand(rest, n)
 		return
+	case "@role":
+		s.roles(it.names, n)
+		return
 	case "@residue":
+		if vocabulary().matches("isAdjective", strings.Join(s.words[:n], " ")+" ") && s.peek(n) != "" &&
+			vocabulary().matches("isPart", s.peek(n)+" ") {
+			text := strings.Join(s.words[:n+1], " ")
+			s.add(n+1, item{concept: kind, unclear: "“" + text + "” has no certain first and last residue; please name " +
+				"them by their numbers, or ask of the first or the last helix, strand or so many residues."})
+			return
+		}
 		var ends []item
 		for _, value := range it.names {
 			ends = append(ends, item{concept: "&"}, item{concept: kind, mention: mention{first: int(decimal(value))}})
@@ -201,17 +252,6 @@ func isNumber(word string) bool {
 	return err == nil
 }
 
-// residueItem returns a range of residues as an item; it ends where it begins if to is empty.
-func residueItem(names []string, from, to string) []item {
-	lo := int(decimal(from))
-	m := mention{lo: lo, hi: lo, names: names}
-	if to != "" {
-		hi := int(decimal(to))
-		m = mention{lo: min(lo, hi), hi: max(lo, hi)}
-	}
-	return []item{{concept: "@residue", mention: m}}
-}
-
 // chainEnd counts residues from an end of the chain, and not segments.
 func (s *scanner) chainEnd(m []string) []item {
 	n := int(decimal(m[2]))
@@ -229,61 +269,23 @@ func (s *scanner) chainEnd(m []string) []item {
 	return []item{{concept: "@residue", mention: mention{first: n}}}
 }
 
-// namedResidue reads the ends of a distance as two residues, and not as a range.
-func (s *scanner) namedResidue(m []string) []item {
-	names := letterNames(m[1])
-	fused := strings.HasPrefix(m[0], m[1]+m[2])
-	if names == nil || len(m[1]) == 1 && !fused {
-		return nil
-	}
-	if m[3] != "" && s.has("distance") {
-		m[0], m[3] = m[0][:strings.Index(m[0], m[2])+len(m[2])]+" ", ""
-	}
-	return residueItem(names, m[2], m[3])
-}
-
-// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other is unknown.
-func (s *scanner) bareNumber(m []string) []item {
-	k := len(s.items) - 1
-	for k >= 0 && s.items[k].is("filler & or of in residue") {
-		k--
-	}
-	if m[2] == "" && (k < 0 || s.items[k].concept != "@residue") {
-		return nil
-	}
-	return residueItem(nil, m[1], m[2])
-}
-
-// announcedChain takes an unknown capital or number for a chain, too, so that a question about a chain that is not
-// there is refused for that reason.
-func (s *scanner) announcedChain(m []string) []item {
-	id, up := m[1], strings.ToUpper(m[1])
-	if !s.chains[id] && s.chains[up] {
-		id = up
-	}
-	_, phrase := vocabulary().lookup(s.words[1:]) // the chain's N terminus
-	if !s.chains[id] && (len(id) > 1 || id != up || phrase > 1) {
-		return nil
-	}
-	return []item{{concept: "@chain", names: []string{id}}}
-}
-
 // single reads one word that names a chain, a residue, a ligand or an atom.
 func (s *scanner) single() bool {
 	w, next := s.peek(0), s.peek(1)
 	up, low, after := strings.ToUpper(w), strings.ToLower(w), strings.ToLower(next)
 	names := letterNames(w)
-	isChain := s.chains[w] && (oneOf(after, "and - /") || s.last != "" && w != "I" &&
-		(w != "A" || strings.ToLower(s.last) != "is"))
+	isAtom := s.atoms[w] && oneOf(after, "of atom") // and of no chain: the N of residue 5
 	code := s.ligandCode(w, next)
 	switch {
-	case isChain:
+	case s.isLettered(w):
+		s.add(1, item{concept: "?"})
+	case s.bareChain(w) && !isAtom:
 		s.add(1, item{concept: "@chain", names: []string{w}})
 	case code != "":
 		s.ligand(code, 1)
 	case names != nil && w != "his" && len(w) > 1 && (len(w) > 2 || w == up):
 		s.add(1, item{concept: "@name", names: names})
-	case s.atoms[up] && (w == up || oneOf(low, "ca cb")) && (len(up) > 1 || after == "atom"):
+	case isAtom, s.atoms[up] && (w == up || oneOf(low, "ca cb")) && len(up) > 1, s.atoms[up] && after == "atom":
 		s.add(1, item{concept: "@atom", names: []string{up}})
 	default:
 		return false
@@ -314,3 +316,10 @@ func (s *scanner) ligand(code string, n int) {
 	}
 	s.add(n, item{concept: "@ligand", names: []string{code}})
 }
+
+// isLettered reports whether a letter counts what stands before it, such as helix A and strand I, which no file numbers.
+func (s *scanner) isLettered(w string) bool {
+	return len(w) == 1 && w != strings.ToLower(w) && !s.shouted && vocabulary().matches("isSegment", s.last+" ")
+}
+
+func startsWithDigit(word string) bool { return word != "" && word[0] >= '0' && word[0] <= '9' }

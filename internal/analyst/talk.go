@@ -26,7 +26,7 @@ type talk struct {
 // these nothing is answered.
 func (t *talk) answer(question string) {
 	var all [][]item
-	for _, words := range sentences(question) {
+	for _, words := range t.scanner.sentences(question) {
 		if items := t.scanner.scan(words); slices.ContainsFunc(items, item.isMeaningful) { // not hello, thanks
 			all = append(all, items)
 		}
@@ -128,7 +128,8 @@ func (t *talk) clause(items []item) {
 	q := t.query(items)
 	outside := slices.IndexFunc(items, item.isOutside)
 	unknown := keep(items, item.isUnknown)
-	if parts := bareParts(items); parts != nil && (q.topic == nil || outside >= 0 || len(unknown) > 0) {
+	unclear := slices.IndexFunc(items, func(it item) bool { return it.unclear != "" })
+	if parts := bareParts(items); parts != nil && (q.topic == nil || outside >= 0 || len(unknown) > 0) && unclear < 0 {
 		for _, part := range parts {
 			t.clause(part)
 		}
@@ -142,6 +143,8 @@ func (t *talk) clause(items []item) {
 		t.last = q // what is the function of Trp6, and is it buried?
 	case len(unknown) > 0:
 		t.misunderstand(items, notUnderstood(items, ": I do not know "+quoted(texts(unknown)...)))
+	case unclear >= 0:
+		t.misunderstand(items, items[unclear].unclear)
 	case t.isElliptic(q):
 		t.misunderstand(items, notUnderstood(items, ": it is not clear what it is about; please ask it by itself, "+
 			"with its noun"))

@@ -86,7 +86,7 @@ func (t *table) expand(text string) string {
 func compile(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` + pattern + `) `) }
 
 func (t *table) addPhrase(concept, phrase string) {
-	for _, words := range sentences(phrase) { // not more than one
+	for _, words := range sentences(phrase, nil) { // not more than one
 		key := strings.ToLower(strings.Join(words, " "))
 		if t.concepts[key] == "" {
 			t.concepts[key] = concept

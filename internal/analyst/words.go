@@ -12,43 +12,89 @@ var spellings = strings.NewReplacer(
 	"Cα", "CA", "Cβ", "CB", "α", " alpha ", "β", " beta ", "π", " pi ", "₃₁₀", " 3-10 ",
 	"\u212b", "Å", "A\u030a", "Å", "å", "Å",
 	"–", "-", "—", "-", "−", "-", "‑", "-", "’", "'", "‘", "'", "´", "'", "…", " ", "“", " ", "”", " ", `"`, " ",
-	"≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", "->", " mutation ",
+	"≠", " not ", "!=", " not ", "≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", "->", " mutation ",
 	"→", " mutation ", ">", " above ", "%", " percent ", "&", " and ",
 	"can't", "can not", "Can't", "Can not", "cannot", "can not", "i.e.", " ", "e.g.", " ",
 )
 
-// token is a word or a sign. Primes and signs of charge belong to words, and so do decimal points between digits.
-var token = regexp.MustCompile(`(?:[\pL'*+]|\p{Nd}+(?:\.\p{Nd}+)*)+|[-?;!\n,:/.]`)
+// token is a word or a sign. Primes and signs of charge belong to words, and so do decimal points between digits. A
+// sign that says something, such as ±, is a word of its own; blanks, brackets and quotation marks say nothing.
+var token = regexp.MustCompile(`(?:[\pL'*+]|\p{Nd}+(?:\.\p{Nd}+)*)+|[-?;!\n,:/.]|[\p{Sm}\p{N}_#@\\^°‰]`)
+
+var (
+	// dots is a range of residues as databases write it: 5..9.
+	dots = regexp.MustCompile(`(\d[A-Za-z]?) ?(?:\.\.+=?|…) ?(-?\d)`)
+	// thousands is a number such as 1,000, and no list: no number in it begins with 0.
+	thousands = regexp.MustCompile(`(^|[^\d,])(\d{1,3}),(0\d\d)(?:\b|$)`)
+	// comma is a decimal comma before a unit of length; 1,000 Å would be something else.
+	comma = regexp.MustCompile(`(^|[^\d,.])(\d{1,3}),(\d{1,2} ?(?:Å|[aA]ngstr))`)
+)
 
 // sentences splits a question into sentences of words. The signs , - / : stay as words of their own where they have a
-// meaning: - next to digits and between blanks (8-12, Lys-8, 3 - 9), and not inside plain words (alpha-helix).
-func sentences(text string) (out [][]string) {
+// meaning: - next to digits and between blanks (8-12, Lys-8, 3 - 9), and not inside plain words (alpha-helix). In front
+// of a number that nothing joins to what stands before, it is a minus and part of the number: -3, -3--1. Names are those
+// of chains that are several words by these rules, such as A-2, and stay whole.
+func sentences(text string, names names) (out [][]string) {
 	var current []string
-	text = spellings.Replace(text)
-	for _, at := range token.FindAllStringIndex(text, -1) {
-		before, _ := utf8.DecodeLastRuneInString(text[:at[0]])
-		after, _ := utf8.DecodeRuneInString(text[at[1]:])
-		first, last := at[0] == 0, at[1] == len(text)
-		switch t := text[at[0]:at[1]]; t {
+	text = spellings.Replace(dots.ReplaceAllString(text, "$1 through $2"))
+	text = thousands.ReplaceAllString(comma.ReplaceAllString(text, "$1$2.$3"), "$1$2$3")
+	minus := ""
+	for from := 0; ; {
+		at := token.FindStringIndex(text[from:])
+		if at == nil {
+			break
+		}
+		start, end := from+at[0], from+at[1]
+		before, _ := utf8.DecodeLastRuneInString(text[:start])
+		if name := names.at(text[start:]); name != "" && !isWordRune(before) {
+			current, from = append(current, name), start+len(name)
+			continue
+		}
+		from = end
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		switch t := text[start:end]; t {
 		case "?", ";", "!", "\n", ".":
-			if len(current) > 0 && (t != "." || last || unicode.IsSpace(after)) {
+			if len(current) > 0 && (t != "." || end == len(text) || unicode.IsSpace(after)) {
 				out, current = append(out, current), nil
 			}
 		case "-":
 			digit := unicode.IsDigit(before) || unicode.IsDigit(after)
-			if !first && !last && (digit || unicode.IsSpace(before) && unicode.IsSpace(after)) {
+			switch {
+			case unicode.IsDigit(after) && !isWordRune(before):
+				minus = t
+			case start > 0 && end < len(text) && (digit || unicode.IsSpace(before) && unicode.IsSpace(after)):
 				current = append(current, t)
 			}
 		case ",", ":", "/":
 			current = append(current, t)
 		default:
-			current = append(current, expand(t)...)
+			current, minus = append(current, expand(minus+t)...), ""
 		}
 	}
 	if len(current) > 0 {
 		out = append(out, current)
 	}
 	return out
+}
+
+// isWordRune reports whether a hyphen or a name behind a character goes on with its word.
+func isWordRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("')]", r)
+}
+
+// names are names of chains that a question may have in the midst of its words.
+type names map[string]bool
+
+// at returns the longest name at the beginning of a text that ends there; empty: none.
+func (n names) at(text string) (longest string) {
+	for name := range n {
+		rest, ok := strings.CutPrefix(text, name)
+		next, _ := utf8.DecodeRuneInString(rest)
+		if ok && len(name) > len(longest) && (rest == "" || !isWordRune(next) || next == '\'') {
+			longest = name
+		}
+	}
+	return longest
 }
 
 // contraction is the end of a contracted word, which says nothing: what's, chain A's.

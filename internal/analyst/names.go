@@ -1,0 +1,362 @@
+package analyst
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pleat/internal/facts"
+	"pleat/internal/words"
+)
+
+// This file reads what a question writes for residues and chains. Where the words can be taken in several ways, the
+// structure decides by what it has; if it has more than one, the question is refused with all of them.
+
+// choose makes the item of the one reading of m[0] that the structure has; of the first, if it has none.
+func (s *scanner) choose(m []string, readings ...mention) []item {
+	var found []mention
+	var meant [][]int
+	for _, r := range readings {
+		sites, problem := find(s.x, r)
+		same := func(other []int) bool { return slices.Equal(sites, other) }
+		if problem == "" && !slices.ContainsFunc(meant, same) {
+			found, meant = append(found, r), append(meant, sites)
+		}
+	}
+	switch len(found) {
+	case 0:
+		found = readings[:1]
+	case 1:
+	default:
+		return unclear(m, found[0].String(), found[1].String())
+	}
+	return []item{{concept: "@residue", mention: found[0]}}
+}
+
+// unclear is an item that can mean two things, as the structure has both.
+func unclear(m []string, one, other string) []item {
+	return []item{{concept: "@residue", unclear: fmt.Sprintf("“%s” can mean %s or %s; please write it as one of these.",
+		strings.TrimSpace(m[0]), one, other)}}
+}
+
+// String writes the residue or range so that it can be read in one way only.
+func (m mention) String() string {
+	text := named(m.names, m.lo)
+	if m.lo != m.hi {
+		text = fmt.Sprintf("residues %s to %s", m.lo, m.hi)
+	}
+	if m.chain != "" {
+		text += " of chain " + m.chain
+	}
+	return text
+}
+
+// exists reports whether the structure has what a mention means.
+func (s *scanner) exists(m mention) bool {
+	_, problem := find(s.x, m)
+	return problem == ""
+}
+
+// residue makes the mention of a number or a range of numbers.
+func residue(from, to string) mention {
+	m := mention{lo: parseNumber(from)}
+	m.hi = m.lo
+	if to != "" {
+		m.hi = parseNumber(to)
+	}
+	return m
+}
+
+// numbers reads residues that a noun announces: residue 82A, residues 9-12, residue 82 A.
+func (s *scanner) numbers(m []string) []item {
+	joint, from := m[1], m[2]
+	plural := strings.Contains(m[0][:strings.Index(m[0], from)], "s ")
+	if m[3] == "to" && s.has("distance") && !plural {
+		m = upToHere(m, from)
+	}
+	r := residue(from, m[5])
+	if r.last = letterNames(m[4]); r.last == nil && m[4] != "" {
+		return nil
+	}
+	code, isCode := strings.CutSuffix(from, "A")
+	if isCode && plural && m[5] == "" && vocabulary().matches("isAway", s.peek(wordsIn(m))+" ") { // residues 5A from
+		if !s.exists(residue(from, "")) {
+			return nil
+		}
+		return unclear(m, "residue "+from, code+" Å")
+	}
+	if m[5] == "" && from[len(from)-1] <= '9' {
+		if items := s.spacedCode(m, nil, from); items != nil {
+			return items
+		}
+	}
+	return s.choose(m, withSign(joint, r)...)
+}
+
+// withSign adds the reading in which a hyphen before the number is a minus sign: HIS-2.
+func withSign(joint string, m mention) []mention {
+	if !strings.Contains(joint, "-") {
+		return []mention{m}
+	}
+	negative := m
+	negative.lo.value = -negative.lo.value
+	if m.lo == m.hi {
+		negative.hi = negative.lo
+	}
+	return []mention{m, negative}
+}
+
+// upToHere cuts what a rule has matched behind a number, and so the end of a range.
+func upToHere(m []string, number string) []string {
+	m[0] = m[0][:strings.Index(m[0], number)+len(number)] + " "
+	for k := range m[len(m)-3:] {
+		m[len(m)-3+k] = ""
+	}
+	return m
+}
+
+// spacedCode reads one capital behind a number as its insertion code or as its chain; nil where it is neither.
+func (s *scanner) spacedCode(m []string, names []string, number string) []item {
+	letter := s.peek(wordsIn(m))
+	if len(letter) != 1 || letter < "A" || letter > "Z" || s.shouted {
+		return nil
+	}
+	coded, onChain := residue(number+letter, ""), residue(number, "")
+	coded.names, onChain.names, onChain.chain = names, names, letter
+	if letter != "A" && !s.exists(coded) && !s.exists(onChain) {
+		return nil
+	}
+	m[0] += letter + " "
+	return s.choose(m, coded, onChain)
+}
+
+// namedResidue reads a residue by its name, or by the letter of its chain in front of it: Lys8, HIS-2, H52A. The ends of
+// a distance are two residues, and not a range.
+func (s *scanner) namedResidue(m []string) []item {
+	names, fused := letterNames(m[1]), strings.HasPrefix(m[0], m[1]+m[3])
+	if len(m[1]) == 1 && !fused {
+		return nil
+	}
+	if m[4] != "" && s.has("distance") {
+		m = upToHere(m, m[3])
+	}
+	var readings []mention
+	if names != nil {
+		if m[6] == "" && !fused && m[3][len(m[3])-1] <= '9' {
+			if items := s.spacedCode(m, names, m[3]); items != nil {
+				return items
+			}
+		}
+		if last := letterNames(m[5]); last != nil || m[5] == "" {
+			r := residue(m[3], m[6])
+			r.names, r.last = names, last
+			readings = append(readings, withSign(m[2], r)...)
+		}
+	}
+	if id := s.chainOf(m[1]); id != "" && fused && (m[5] == "" || s.chainOf(m[5]) == id) {
+		r := residue(m[3], m[6])
+		r.chain = id
+		readings = append(readings, r)
+	}
+	if len(readings) == 0 {
+		return nil
+	}
+	if s.chains[s.words[0]] { // a chain named A1
+		if k := slices.IndexFunc(readings, s.exists); k >= 0 {
+			return unclear(m, readings[k].String(), "chain "+s.words[0])
+		}
+		return nil
+	}
+	return s.choose(m, readings...)
+}
+
+// chainOf returns the chain that a word names, in either case; empty where it names none.
+func (s *scanner) chainOf(word string) string {
+	switch up := strings.ToUpper(word); {
+	case s.chains[word]:
+		return word
+	case s.chains[up]:
+		return up
+	}
+	return ""
+}
+
+// residueOfChain reads A:8, A:-2 and A:52A-54.
+func (s *scanner) residueOfChain(m []string) []item {
+	if !s.chains[m[1]] || m[4] != "" && m[4] != m[1] {
+		return nil
+	}
+	r := residue(m[2], m[5])
+	r.chain = m[1]
+	return s.choose(m, r)
+}
+
+// mutation reads K8A and Lys48 to Ala, unless it is a residue with an insertion code that the structure has: H82A.
+func (s *scanner) mutation(m []string) []item {
+	change := []item{{concept: "!mutation"}}
+	if letterNames(m[1]) == nil || letterNames(m[3]) == nil || isNumber(s.peek(wordsIn(m))) {
+		return nil
+	}
+	if len(m[3]) > 1 {
+		return change
+	}
+	before, coded := residue(m[2], ""), residue(m[2]+m[3], "")
+	before.names, coded.names = letterNames(m[1]), letterNames(m[1])
+	onChain := coded
+	onChain.chain, onChain.names = s.chainOf(m[1]), nil
+	var readings []mention
+	for _, r := range []mention{coded, onChain} {
+		if s.exists(r) && (r.names != nil || r.chain != "") {
+			readings = append(readings, r)
+		}
+	}
+	switch {
+	case len(readings) == 0:
+		return change
+	case s.exists(before):
+		return unclear(m, readings[0].String(), "a mutation of "+before.String())
+	}
+	return s.choose(m, readings...)
+}
+
+// radius reads a distance. A number with a capital A and no word of distance in front is a residue where the structure
+// has one with that insertion code.
+func (s *scanner) radius(m []string) []item {
+	distance := []item{valueItem("@radius", m[1:])}
+	next := s.peek(wordsIn(m))
+	away := vocabulary().matches("isAway", next+" ")
+	code := residue(m[2]+"A", "")
+	switch isCode := strings.HasPrefix(m[0], m[2]+"A "); {
+	case !isCode || strings.Contains(m[2], "."):
+		return distance
+	case away && s.exists(code) && decimal(m[2]) <= maxRadius && !s.has("distance"):
+		return unclear(m, code.String(), m[2]+" Å")
+	case !s.exists(code) && (away || decimal(m[2]) <= maxRadius && !s.isRange(wordsIn(m))):
+		return distance
+	}
+	return nil
+}
+
+// isRange reports whether the word n places from here goes on with a range of numbers.
+func (s *scanner) isRange(n int) bool {
+	return oneOf(s.peek(n), "- to through until") && startsWithDigit(s.peek(n+1))
+}
+
+// betweenNumbers reads a range of residues: between 5 and -2. The ends of a distance are two residues.
+func (s *scanner) betweenNumbers(m []string) []item {
+	r := residue(m[1], m[2])
+	coded := r.lo.ins != "" || r.hi.ins != ""
+	named := vocabulary().matches("isAnnounced", m[0])
+	if s.has("distance") || !named && (coded && !s.exists(r) || s.has("charge") || s.has("pi")) {
+		return nil
+	}
+	return s.choose(m, r)
+}
+
+// bareNumber reads numbers that are residues by what stands next to them: 8-12, residue 3 and 9. Any other is unknown,
+// unless the structure has a residue with its insertion code.
+func (s *scanner) bareNumber(m []string) []item {
+	last := len(s.items) - 1
+	k := last
+	for k >= 0 && s.items[k].is("filler & or of in residue") {
+		k--
+	}
+	r := residue(m[1], m[4])
+	coded := r.lo.ins != "" || r.hi.ins != ""
+	listed := k >= 0 && k < last && s.items[k].concept == "@residue"
+	if _, n := vocabulary().lookup(s.words); n > wordsIn(m) { // 3-10 helices
+		return nil
+	}
+	if m[3] != "" || !listed && (coded && !s.exists(r) || !coded && m[4] == "") {
+		return nil
+	}
+	return s.choose(m, r)
+}
+
+// announcedChain takes an unknown name that looks like one for a chain, too, so that a question about a chain that is
+// not there is refused for that reason.
+func (s *scanner) announcedChain(m []string) []item {
+	id, up := m[1], strings.ToUpper(m[1])
+	word := len(id) > 1 && vocabulary().find(id) != ""
+	_, phrase := vocabulary().lookup(s.words[1:])
+	end := oneOf(up, "N C") && phrase > 1 // the chain's N terminus
+	switch {
+	case s.chains[id] && (end || word && id == strings.ToLower(id)):
+		return []item{{concept: "@chain", names: []string{id}, unclear: fmt.Sprintf("“%s” can mean the chain %s or the "+
+			"word; please ask in other words.", strings.TrimSpace(m[0]), id)}}
+	case s.chains[id]:
+	case s.chains[up] && !word && !end:
+		id = up
+	case id != up || end || word || !vocabulary().matches("isChainName", id+" "):
+		return nil
+	}
+	return []item{{concept: "@chain", names: []string{id}}}
+}
+
+// bareChain reports whether a word names a chain although nothing announces it: between A and B. A word of the language,
+// a number and small letters do so only in a list: chains 1 and 2.
+func (s *scanner) bareChain(w string) bool {
+	k := len(s.items) - 1
+	for k >= 0 && s.items[k].is("& or") {
+		k--
+	}
+	joined := oneOf(strings.ToLower(s.peek(1)), "and - /")
+	listed := k >= 0 && k < len(s.items)-1 && s.items[k].concept == "@chain"
+	announced := vocabulary().matches("isChains", s.last+" ") // between chains 1 and 2
+	isWord := w == strings.ToLower(w) || w == "I" || vocabulary().find(w) != "" && (s.shouted || len(w) > 1)
+	switch {
+	case !s.chains[w]:
+		// In the midst of a sentence a capital A is no article.
+		return w == "A" && !s.shouted && s.last != "" && (joined || listed || strings.EqualFold(s.last, "between"))
+	case listed, announced, len(w) == 1 && !startsWithDigit(w) && (joined || s.peek(1) == ""):
+		return true
+	}
+	return !isWord && (joined || s.last != "" && (w != "A" || strings.ToLower(s.last) != "is"))
+}
+
+// roles adds the chains that go by words such as heavy and light.
+func (s *scanner) roles(roles []string, n int) {
+	var items []item
+	for _, role := range roles {
+		ids := s.inRole(role)
+		if len(ids) == 0 {
+			items = append(items, item{concept: "&"}, item{concept: "@chain", names: []string{role}, unclear: s.noRole(role)})
+		}
+		for _, id := range ids {
+			items = append(items, item{concept: "&"}, item{concept: "@chain", names: []string{id}})
+		}
+	}
+	s.add(n, items[1:]...)
+}
+
+// inRole returns the chains that go by a word: the heavy chain of an antibody is the one whose description says heavy
+// or, where no description does, the one named H next to one named L.
+func (s *scanner) inRole(role string) (ids []string) {
+	for _, p := range s.x.Polymers {
+		c := s.x.Structure.Chains[p.Chain]
+		described := strings.FieldsFunc(strings.ToLower(c.Name), func(r rune) bool { return !isWordRune(r) })
+		if slices.Contains(described, role) && !slices.Contains(ids, c.ID) {
+			ids = append(ids, c.ID)
+		}
+	}
+	letter := map[string]string{"heavy": "H", "light": "L"}[role]
+	if len(ids) == 0 && letter != "" && s.chains["H"] && s.chains["L"] {
+		return []string{letter}
+	}
+	return ids
+}
+
+// noRole says that no chain is called by a role, and how chains are named.
+func (s *scanner) noRole(role string) string {
+	var list []string
+	for _, p := range s.x.Polymers {
+		c := s.x.Structure.Chains[p.Chain]
+		name := c.ID
+		if c.Name != "" {
+			name += " (" + facts.Clip(c.Name, 40) + ")"
+		}
+		list = append(list, name)
+	}
+	return fmt.Sprintf("No chain of this structure is described as %s; please name the chain by its letter. The "+
+		"structure has %s %s.", role, facts.Plural(len(list), "chain", "chains"), facts.OrNone(words.Join(list, 20)))
+}

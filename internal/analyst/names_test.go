@@ -1,0 +1,166 @@
+package analyst
+
+import (
+	"testing"
+
+	"pleat/internal/facts"
+)
+
+// Residues of kabat (1IGY, chain B), negative (1O1Z) and antibody (1NCB, chains L and H) are as gemmi 0.7 numbers and
+// names them.
+
+func TestNegativeNumbers(t *testing.T) {
+	const all = "HIS -3 to GLY 5 (chain A) (9 residues) has the sequence HHHHVIVLG"
+	hold(t, []reading{
+		{"negative", "What is the sequence of residues -3 to 5?", "sequence", all},
+		{"negative", "What is the sequence of residues −3–5?", "sequence", all},
+		{"negative", "What is the sequence of residues 5 to -3?", "sequence", all},
+		{"negative", "What is the sequence of residues -3..5?", "sequence", all},
+		{"negative", "What is the sequence of residues -3…5?", "sequence", all},
+		{"negative", "What is the sequence of residues -3:5?", "sequence", all},
+		{"negative", "What is the sequence of residues (-3) through (5)?", "sequence", all},
+		{"negative", "What is the sequence of residues -3--1?", "sequence", "HIS -3 to HIS -1 (chain A) (3 residues)"},
+		{"negative", "What is the sequence of residues 3-5?", "sequence", "VAL 3 to GLY 5 (chain A) (3 residues)"},
+		{"negative", "What is residue -2?", "residue", "HIS -2 (chain A)"},
+		{"negative", "What is A:-2?", "residue", "HIS -2 (chain A)"},
+		{"negative", "What is HIS -2?", "residue", "HIS -2 (chain A)"},
+		{"negative", "What is HIS-2?", "residue", "HIS -2 (chain A)"}, // residue 2 is an isoleucine
+		{"negative", "What is VAL-3?", "residue", "VAL 3 (chain A)"},
+		{"negative", "What is residue-2?", "", "“residue - 2” can mean residue 2 or residue -2"},
+		{"negative", "What is residue - 2?", "", "“residue - 2” can mean residue 2 or residue -2"},
+		{"negative", "What is residue 3 -1?", "", "“-1”"},
+		{"negative", "What is residue -9?", "", "There is no residue -9 with coordinates: chain A runs from -3 to 8."},
+		{"negative", "Are residues -3 to 2 exposed?", "residues", "6 of 6 residues that are at -3 to 2"},
+		{"negative", "List residues -3, -1 and 2.", "residue", "one-letter codes: HHI."},
+		{"negative", "Which residues lie between 5 and -2?", "residue", "one-letter codes: HHHVIVLG."},
+		{"negative", "How far is residue -2 from residue 5?", "distance", "HIS -2 (chain A) and GLY 5 (chain A)"},
+		{"negative", "How far is it from residue -2 to 5?", "distance", "HIS -2 (chain A) and GLY 5 (chain A)"},
+		{"negative", "What does residue -1 touch?", "contacts", "Within 4.5 Å of HIS -1 (chain A)"},
+		{"negative", "What is the secondary structure of residues -2 to 8?", "secondary structure", "(11 residues)"},
+		{"negative", "Is the net charge between -2 and 3?", "", "“-2”"},
+	})
+}
+
+func TestInsertionCodes(t *testing.T) {
+	hold(t, []reading{
+		{"kabat", "What is residue 82A of chain B?", "residue", "SER 82A (chain B)"},
+		{"kabat", "What is residue 82a?", "residue", "SER 82A (chain B)"},
+		{"kabat", "What is residue 82 A?", "residue", "SER 82A (chain B)"},
+		{"kabat", "What is Ser 82 A?", "residue", "SER 82A (chain B)"},
+		{"kabat", "What is SER82A?", "residue", "SER 82A (chain B)"},
+		{"kabat", "What is B82A?", "residue", "SER 82A (chain B)"},
+		{"kabat", "What is B:82A?", "residue", "SER 82A (chain B)"},
+		{"kabat", "What is L82A?", "", "a mutation"}, // LEU 82 to ALA
+		{"kabat", "Is 82A exposed?", "residue", "SER 82A (chain B)"},
+		{"kabat", "Are 82A and 82B exposed?", "residue", "Yes: SER 82B (chain B)"},
+		{"kabat", "What is residue 82?", "residue", "LEU 82 (chain B)"},
+		{"kabat", "What is residue 82D?", "", "no residue 82D with coordinates: there is LEU 82, SER 82A, SER 82B, LEU 82C"},
+		{"kabat", "What is residue 82A of chain H?", "", "There is no chain H. The structure has chain B."},
+		{"kabat", "What is the sequence of residues 82A to 84?", "sequence", "(5 residues) has the sequence SSLTS"},
+		{"kabat", "What is the sequence of 82A–82C?", "sequence", "(3 residues) has the sequence SSL"},
+		{"kabat", "What is the sequence of residues 80 to 82?", "sequence", "(3 residues) has the sequence IHL"},
+		{"kabat", "What is the sequence of residues 82A to 82E?", "", "There is no residue 82E"},
+		{"kabat", "Which residues are within 5A of 82A?", "contacts", "Within 5.0 Å of SER 82A (chain B)"},
+		{"kabat", "Which residues are within 5 A of residue 82A?", "contacts", "Within 5.0 Å of SER 82A (chain B)"},
+		{"kabat", "Which residues are 5A from residue 82?", "contacts", "Within 5.0 Å of LEU 82 (chain B)"},
+		{"kabat", "How far is 82A from 82C?", "distance", "SER 82A (chain B) and LEU 82C (chain B)"},
+		{"kabat", "Is 83A exposed?", "", "“83A”"},
+		{"antibody", "What is H100A?", "residue", "SER 100A (chain H)"},
+		{"antibody", "What is the sequence of H100-H101?", "sequence", "(5 residues) has the sequence GSLSD"},
+		{"antibody", "What is the sequence of residues 100A-100B of chain H?", "sequence", "the sequence SL"},
+		{"antibody", "What is L96?", "residue", "TRP 96 (chain L)"},
+		{"antibody", "What is H97?", "residue", "(chain H)"},
+	})
+}
+
+func TestChainNames(t *testing.T) {
+	hold(t, []reading{
+		{"antibody", "How many residues does the heavy chain have?", "length", "Chain H has 11 residues"},
+		{"antibody", "What is the length of the light chains?", "length", "Chain L has 8 residues"},
+		{"antibody", "What is the interface between the heavy and the light chain?", "interface", "Chains L and H touch"},
+		{"antibody", "How many heavy atoms does chain H have?", "atoms", "Chain H has"},
+		{"antibody", "How many residues does the alpha chain have?", "", "No chain of this structure is described as " +
+			"alpha; please name the chain by its letter. The structure has chains L and H."},
+		{"antibody", "How many residues do both chains have?", "length", "Chain L has 8 residues"},
+		{"kabat", "How many residues do both chains have?", "", "The structure has 1 chain"},
+		{"dimer", "How many residues does the heavy chain have?", "", "described as heavy"},
+		{"dimer", "What is residue 48 of chain Z?", "", "There is no chain Z. The structure has chains A and B."},
+		{"dimer", "How many residues does chain AAA have?", "", "There is no chain AAA."},
+		{"dimer", "What is the interface between A and B?", "interface", "Chains A and B touch"},
+		{"kabat", "What is the interface between A and B?", "", "There is no chain A."},
+		{"dimer", "How many residues does the N-terminal helix have?", "", "“N terminal helix” has no certain first"},
+		{"dimer", "Where is helix A?", "", "“A”"},
+		{"dimer", "What is the weight of the side chain of K6?", "", "“side chain”"},
+	})
+	names := func(id string) *facts.Facts {
+		s := load(t, "dimer")
+		for i := range s.Chains {
+			if s.Chains[i].ID == "B" {
+				s.Chains[i].ID, s.Chains[i].Label = id, "B"
+			}
+		}
+		return mustDigest(t, s, facts.Extra{})
+	}
+	for _, c := range []reading{
+		{"A-2", "How many residues does chain A-2 have?", "length", "Chain A-2 has 28 residues"},
+		{"A-2", "How many residues does chain A have?", "length", "Chain A has 76 residues"},
+		{"A-2", "What is residue 5 of chain A-2?", "residue", "ALA 5 (chain A-2)"},
+		{"A-2", "What is A-2:5?", "residue", "ALA 5 (chain A-2)"},
+		{"A-2", "Which residues of chain A touch A-2?", "interface", "Chains A and A-2 touch"},
+		{"A-2", "What is residue 5 of chain B?", "", "which answers use; the file has this label (label_asym_id) for " +
+			"chain A-2."},
+		{"A1", "How many residues does chain A1 have?", "length", "Chain A1 has 28 residues"},
+		{"A1", "What is A1?", "", "“A1” can mean residue 1 of chain A or chain A1"},
+		{"AA", "How many residues does chain AA have?", "length", "Chain AA has 28 residues"},
+		{"a", "How many residues does chain a have?", "length", "Chain a has 28 residues"},
+		{"a", "How many residues does chain A have?", "length", "Chain A has 76 residues"},
+		{"a", "Is there a helix in residues 20 to 40?", "secondary structure", "chain A"},
+		{"a", "How many lysines are in a helix?", "residues", "5 of 104 residues"},
+		{"a", "What is the charge of a?", "charge", "Chain a has"},
+		{"2", "What is the interface between chains A and 2?", "interface", "Chains A and 2 touch"},
+		{"is", "How long the chain is?", "", "“chain is” can mean the chain is or the word"},
+		{"N", "What is the chain's N terminus?", "", "“chain N” can mean"},
+		{"N", "How far is N of residue 5 of chain A from residue 9 of chain A?", "distance", "atom N of VAL 5 (chain A)"},
+		{"I", "What is the interface between A and I?", "interface", "Chains A and I touch"},
+	} {
+		c.holds(t, names(c.structure))
+	}
+}
+
+// A range goes by the order in the chain: in the numbering of chymotrypsin 184A stands before 184.
+func TestRangeGoesByOrder(t *testing.T) {
+	s := load(t, "kabat")
+	for i, number := range []residueNumber{{184, "A"}, {184, ""}, {185, ""}, {180, ""}, {181, ""}} {
+		r := &s.Chains[0].Residues[i]
+		r.Auth, r.Ins = number.value, number.ins
+	}
+	s.Chains[0].Residues = s.Chains[0].Residues[:5]
+	f := mustDigest(t, s, facts.Extra{})
+	for _, c := range []reading{
+		{"", "What is the sequence of residues 184A to 185?", "sequence", "(3 residues) has the sequence ANI"},
+		{"", "What is the sequence of residues 184 to 180?", "sequence", "(3 residues) has the sequence NIH"},
+		{"", "What is the sequence of residues 170 to 184?", "", "The numbers of chain B do not ascend"},
+	} {
+		c.holds(t, f)
+	}
+}
+
+// No sign and no word is passed over.
+func TestSignsHaveTheirMeaning(t *testing.T) {
+	hold(t, []reading{
+		{"dimer", "Which residues are within 4,5 Å of chain B?", "residues", "within 4.5 Å of chain B"},
+		{"dimer", "Which residues are within 5±1 Å of chain B?", "", "“±”"},
+		{"dimer", "Which residues are within 1e1 Å of chain B?", "", "“1e1”"},
+		{"dimer", "Which residues are within ~5 Å of chain B?", "residues", "within 5.0 Å"},
+		{"dimer", "Which residues are ≠ lysine?", "residues", "are not LYS"},
+		{"dimer", "What is the charge at pH = 5?", "charge", "at pH 5"},
+		{"dimer", "What is the sequence of residues 5_9 of chain A?", "", "“_”"},
+		{"dimer", "What is the sequence of residues ٥ to ٩?", "", "“٥”"},
+		{"dimer", "What is the first ½ of chain A?", "", "“½”"},
+		{"dimer", "What is residue 1,000?", "", "There is no residue 1000"},
+		{"dimer", "Which residues are in 3-10 helices?", "residues", "are in a 3-10 helix"},
+		{"dimer", "What is the sequence of residues Lys6 to Ala12?", "", "There are no residues from LYS 6 to ALA 12"},
+		{"dimer", "Which residues are between 5A and 10A from chain B?", "", "“between”"},
+		{"dimer", "contacts with a cut-off of 5A of residue 5 of chain A", "contacts", "Within 5.0 Å of VAL 5 (chain A)"},
+	})
+}

@@ -1,0 +1,225 @@
+package analyst
+
+import (
+	"fmt"
+	"slices"
+
+	"pleat/internal/facts"
+	"pleat/internal/structure"
+	"pleat/internal/words"
+)
+
+// placeCondition is a residue, a range of residues, or a part of each chain, where there must be a residue.
+func (q *query) placeCondition(m mention) *condition {
+	sites, problem := find(q.x, m)
+	wording, end := "at "+q.x.List(sites, 4), "first"
+	if m.first < 0 {
+		end = "last"
+	}
+	switch {
+	case m.first != 0:
+		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
+			q.x.Span(sites))
+	case m.lo != m.hi:
+		wording = fmt.Sprintf("at %s to %s", m.lo, m.hi)
+	}
+	return &condition{
+		property: ofPlace,
+		wording:  []string{wording},
+		sites:    [][]int{sites},
+		label:    q.x.Span(sites),
+		mentions: []mention{m},
+		problem:  problem,
+	}
+}
+
+// find returns the sites that a mention means, in file order, or why there are none. A range goes by the order in the
+// chain, because insertion codes and numbers need not ascend.
+func find(x *facts.Index, m mention) (sites []int, problem string) {
+	if m.chain != "" {
+		if why := noChain(x, m.chain); why != "" {
+			return nil, why
+		}
+	}
+	var all []int
+	for _, p := range x.Polymers {
+		if m.chain != "" && x.Sites[p.Lo].Ref.Chain != m.chain {
+			continue
+		}
+		part, why := locate(x, p, m)
+		if why != "" {
+			return nil, why
+		}
+		all = append(all, part...)
+		if areNamed(x, part, m) {
+			sites = append(sites, part...)
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return nil, noResidue(x, m)
+	case len(sites) == 0 && m.single():
+		return nil, fmt.Sprintf("Residue %s is not %s: it is %s.", m.lo, m.names[0], x.List(all, 4))
+	case len(sites) == 0:
+		return nil, fmt.Sprintf("There are no residues from %s to %s: these numbers are %s and %s.",
+			named(m.names, m.lo), named(m.last, m.hi), x.Sites[all[0]].Ref, x.Sites[all[len(all)-1]].Ref)
+	}
+	return sites, ""
+}
+
+// named writes a residue with its component code, if a question names one.
+func named(names []string, n residueNumber) string {
+	if names == nil {
+		return "residue " + n.String()
+	}
+	return names[0] + " " + n.String()
+}
+
+// areNamed reports whether the ends of a range, or a residue, have the names by which a mention calls them.
+func areNamed(x *facts.Index, sites []int, m mention) bool {
+	if len(sites) == 0 {
+		return false
+	}
+	is := func(number residueNumber, names []string) bool {
+		return names == nil || slices.ContainsFunc(sites, func(i int) bool {
+			return number.is(x.Sites[i].Ref) && x.Sites[i].Is(names)
+		})
+	}
+	return is(m.lo, m.names) && is(m.hi, m.last)
+}
+
+// is reports whether a residue has the number; the case of an insertion code does not matter.
+func (n residueNumber) is(r facts.ResidueRef) bool {
+	return n.value == r.Number && (n.ins == r.Ins || len(n.ins) == 1 && len(r.Ins) == 1 && n.ins[0]|0x20 == r.Ins[0]|0x20)
+}
+
+// locate returns the sites of one polymer that a mention means. A range that begins before the chain or ends after it
+// means what there is of it; in a chain whose numbers do not ascend, nobody could tell what that is.
+func locate(x *facts.Index, p facts.Polymer, m mention) (sites []int, problem string) {
+	switch {
+	case m.first > 0:
+		return span(p.Lo, min(p.Hi, p.Lo+m.first)), ""
+	case m.first < 0:
+		return span(max(p.Lo, p.Hi+m.first), p.Hi), ""
+	}
+	from, to := sitesAt(x, p, m.lo), sitesAt(x, p, m.hi)
+	switch {
+	case m.lo == m.hi:
+		return from, ""
+	case len(from) > 0 && len(to) > 0:
+		ends := slices.Concat(from, to)
+		return span(slices.Min(ends), slices.Max(ends)+1), ""
+	}
+	return clipped(x, p, m)
+}
+
+// clipped returns the sites of a range of which the polymer lacks an end.
+func clipped(x *facts.Index, p facts.Polymer, m mention) (sites []int, problem string) {
+	lo, hi := m.lo, m.hi
+	if lo.value > hi.value {
+		lo, hi = hi, lo
+	}
+	for i := p.Lo; i < p.Hi; i++ {
+		switch n := x.Sites[i].Ref.Number; {
+		case lo.is(x.Sites[i].Ref), hi.is(x.Sites[i].Ref), lo.value <= n && n < hi.value:
+			sites = append(sites, i)
+		}
+	}
+	coded := func(n residueNumber) bool { return n.ins != "" && len(sitesAt(x, p, n)) == 0 }
+	if len(sites) == 0 || coded(lo) || coded(hi) {
+		return nil, ""
+	}
+	ascends := func(a, b facts.Site) int { return a.Ref.Number - b.Ref.Number }
+	if !slices.IsSortedFunc(x.Sites[p.Lo:p.Hi], ascends) {
+		return nil, fmt.Sprintf("The numbers of chain %s do not ascend, and it does not have both %s and %s; please "+
+			"name a first and a last residue that it has.", x.Sites[p.Lo].Ref.Chain, m.lo, m.hi)
+	}
+	return sites, ""
+}
+
+// span lists the sites from lo to before hi.
+func span(lo, hi int) (sites []int) {
+	for i := lo; i < hi; i++ {
+		sites = append(sites, i)
+	}
+	return sites
+}
+
+// sitesAt returns the sites of a polymer with a number: with exactly its insertion code or, if there is none, with the
+// code in the other case.
+func sitesAt(x *facts.Index, p facts.Polymer, n residueNumber) (sites []int) {
+	exact := false
+	for i := p.Lo; i < p.Hi; i++ {
+		if r := x.Sites[i].Ref; n.is(r) {
+			sites, exact = append(sites, i), exact || r.Ins == n.ins
+		}
+	}
+	return keep(sites, func(i int) bool { return !exact || x.Sites[i].Ref.Ins == n.ins })
+}
+
+// noResidue says that the structure has no residue that a mention could mean, and what it has instead.
+func noResidue(x *facts.Index, m mention) string {
+	for _, end := range []residueNumber{m.lo, m.hi} {
+		has := func(p facts.Polymer) bool { return len(sitesAt(x, p, end)) > 0 }
+		if m.lo != m.hi && end.ins != "" && !slices.ContainsFunc(x.Polymers, has) {
+			m.lo, m.hi = end, end
+		}
+	}
+	var ranges []string
+	var others []int
+	for _, p := range x.Polymers {
+		if m.chain != "" && x.Sites[p.Lo].Ref.Chain != m.chain {
+			continue
+		}
+		first, last := x.Sites[p.Lo].Ref, x.Sites[p.Hi-1].Ref
+		ranges = append(ranges, fmt.Sprintf("chain %s runs from %d%s to %d%s", first.Chain, first.Number, first.Ins,
+			last.Number, last.Ins))
+		for i := p.Lo; i < p.Hi && m.single(); i++ {
+			if x.Sites[i].Ref.Number == m.lo.value {
+				others = append(others, i)
+			}
+		}
+	}
+	number := m.lo.String()
+	if m.lo != m.hi {
+		number = fmt.Sprintf("from %s to %s", m.lo, m.hi)
+	}
+	has := facts.OrNone(words.Join(ranges, 6))
+	if len(others) > 0 {
+		has = "there is " + x.List(others, 6)
+	}
+	return fmt.Sprintf("There is no residue %s with coordinates: %s.", number, has)
+}
+
+// noChain says that no polymer has the name of a chain, and which names there are; empty where one has.
+func noChain(x *facts.Index, id string) string {
+	var ids []string
+	for _, p := range x.Polymers {
+		ids = append(ids, x.Sites[p.Lo].Ref.Chain)
+	}
+	if slices.Contains(ids, id) {
+		return ""
+	}
+	has := fmt.Sprintf("The structure has %s %s.", facts.Plural(len(ids), "chain", "chains"),
+		facts.OrNone(words.Join(ids, 20)))
+	for _, c := range x.Structure.Chains {
+		switch {
+		case c.ID == id && !c.Kind.Polymer():
+			return fmt.Sprintf("What the file calls chain %s is %s and no protein, RNA or DNA. %s", id, kindOf(c.Kind), has)
+		case c.Label == id && c.Kind.Polymer():
+			return fmt.Sprintf("There is no chain %s by the names of the authors (auth_asym_id), which answers use; the "+
+				"file has this label (label_asym_id) for chain %s. %s", id, c.ID, has)
+		}
+	}
+	return fmt.Sprintf("There is no chain %s. %s", id, has)
+}
+
+func kindOf(k structure.Kind) string {
+	switch k {
+	case structure.Water:
+		return "water"
+	case structure.Ion:
+		return "an ion"
+	}
+	return "a ligand"
+}
