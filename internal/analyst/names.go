@@ -93,6 +93,13 @@ func (s *scanner) numbers(m []string) []item {
 	return s.choose(m, withSign(joint, r)...)
 }
 
+// isPhrase reports whether the number that a rule has matched begins a phrase that is longer: 3-10 helices.
+func (s *scanner) isPhrase(m []string, number string) bool {
+	before := strings.Count(m[0][:strings.Index(m[0], number)], " ")
+	_, n := vocabulary().lookup(s.words[before:])
+	return before+n > wordsIn(m)
+}
+
 // withSign adds the reading in which a hyphen before the number is a minus sign: HIS-2.
 func withSign(joint string, m mention) []mention {
 	if !strings.Contains(joint, "-") {
@@ -134,7 +141,7 @@ func (s *scanner) spacedCode(m []string, names []string, number string) []item {
 // a distance are two residues, and not a range.
 func (s *scanner) namedResidue(m []string) []item {
 	names, fused := letterNames(m[1]), strings.HasPrefix(m[0], m[1]+m[3])
-	if len(m[1]) == 1 && !fused {
+	if !fused && (len(m[1]) == 1 || s.isPhrase(m, m[3])) {
 		return nil
 	}
 	if m[4] != "" && s.has("distance") {
@@ -246,8 +253,9 @@ func (s *scanner) isRange(n int) bool {
 func (s *scanner) betweenNumbers(m []string) []item {
 	r := residue(m[1], m[2])
 	coded := r.lo.ins != "" || r.hi.ins != ""
-	named := vocabulary().matches("isAnnounced", m[0])
-	if s.has("distance") || !named && (coded && !s.exists(r) || s.has("charge") || s.has("pi")) {
+	announced := vocabulary().matches("isAnnounced", m[0])
+	value := (s.has("charge") || s.has("pi")) && !s.has("residue") // is the charge between -2 and 3?
+	if s.has("distance") || !announced && (coded && !s.exists(r) || value) {
 		return nil
 	}
 	return s.choose(m, r)
@@ -264,7 +272,7 @@ func (s *scanner) bareNumber(m []string) []item {
 	r := residue(m[1], m[4])
 	coded := r.lo.ins != "" || r.hi.ins != ""
 	listed := k >= 0 && k < last && s.items[k].concept == "@residue"
-	if _, n := vocabulary().lookup(s.words); n > wordsIn(m) { // 3-10 helices
+	if s.isPhrase(m, m[1]) {
 		return nil
 	}
 	if m[3] != "" || !listed && (coded && !s.exists(r) || !coded && m[4] == "") {
@@ -308,7 +316,7 @@ func (s *scanner) bareChain(w string) bool {
 	case !s.chains[w]:
 		// In the midst of a sentence a capital A is no article.
 		return w == "A" && !s.shouted && s.last != "" && (joined || listed || strings.EqualFold(s.last, "between"))
-	case listed, announced, len(w) == 1 && !startsWithDigit(w) && (joined || s.peek(1) == ""):
+	case listed, announced, len(w) == 1 && !startsWithDigit(w) && (joined || s.last != "" && s.peek(1) == ""):
 		return true
 	}
 	return !isWord && (joined || s.last != "" && (w != "A" || strings.ToLower(s.last) != "is"))

@@ -9,7 +9,7 @@ import (
 
 // spellings brings symbols and typographic signs to the words and signs that the vocabulary has.
 var spellings = strings.NewReplacer(
-	"Cα", "CA", "Cβ", "CB", "α", " alpha ", "β", " beta ", "π", " pi ", "₃₁₀", " 3-10 ",
+	"Cα", "CA", "Cβ", "CB", "α", " alpha ", "β", " beta ", "π", " pi ", "₃₁₀", " 3-10 ", "3₁₀", " 3-10 ",
 	"\u212b", "Å", "A\u030a", "Å", "å", "Å",
 	"–", "-", "—", "-", "−", "-", "‑", "-", "’", "'", "‘", "'", "´", "'", "…", " ", "“", " ", "”", " ", `"`, " ",
 	"≠", " not ", "!=", " not ", "≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", "->", " mutation ",
@@ -19,7 +19,7 @@ var spellings = strings.NewReplacer(
 
 // token is a word or a sign. Primes and signs of charge belong to words, and so do decimal points between digits. A
 // sign that says something, such as ±, is a word of its own; blanks, brackets and quotation marks say nothing.
-var token = regexp.MustCompile(`(?:[\pL'*+]|\p{Nd}+(?:\.\p{Nd}+)*)+|[-?;!\n,:/.]|[\p{Sm}\p{N}_#@\\^°‰]`)
+var token = regexp.MustCompile(`(?:[\pL'*+]|\p{Nd}+(?:\.\p{Nd}+)*)+|[-?;!\n,:/.]|[\p{Sm}\p{N}_#@\\^‰]`)
 
 var (
 	// dots is a range of residues as databases write it: 5..9.
