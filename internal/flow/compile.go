@@ -37,10 +37,10 @@ func CompileDesign(t *DesignTask, target *structure.Structure, file string) (str
 	}
 	var epitope, avoid map[string][]int
 	var err error
-	if epitope, err = c.positions(t.Epitope); err != nil {
+	if epitope, err = c.positions(t.Epitope, maxEpitope); err != nil {
 		return "", err
 	}
-	if avoid, err = c.positions(t.Avoid); err != nil {
+	if avoid, err = c.positions(t.Avoid, maxEpitope); err != nil {
 		return "", err
 	}
 	if err := disjoint(epitope, avoid, t.Avoid); err != nil {
@@ -79,9 +79,11 @@ type compiler struct {
 type targetChain struct {
 	name   string // label_asym_id
 	author string
-	length int         // 0: not known
-	label  map[int]int // author's number → position, without insertion codes
-	kind   structure.Kind
+	length int // 0: not known
+	// residues are those of a structure in order, as the authors name them, and places their positions.
+	residues []ResidueName
+	places   []int
+	kind     structure.Kind
 }
 
 // line writes a line.
@@ -105,14 +107,8 @@ func (c *compiler) readChains(s *structure.Structure) error {
 		if chain.Kind == structure.Water || !chain.Kind.Polymer() && len(c.task.Redesign) == 0 {
 			continue
 		}
-		out := targetChain{name: name, author: chain.ID, kind: chain.Kind, label: map[int]int{}}
-		for j := range chain.Residues {
-			r := &chain.Residues[j]
-			out.length = max(out.length, r.Seq)
-			if r.Ins == "" {
-				out.label[r.Auth] = r.Seq
-			}
-		}
+		out := targetChain{name: name, author: chain.ID, kind: chain.Kind}
+		out.addResidues(chain.Residues)
 		have = append(have, c.nameOf(&out))
 		if len(c.task.Chains) == 0 || slices.Contains(c.task.Chains, c.nameOf(&out)) {
 			c.chains = append(c.chains, out)
@@ -130,6 +126,26 @@ func (c *compiler) readChains(s *structure.Structure) error {
 	return nil
 }
 
+// addResidues adds residues of a chain. One without atoms has a number that only continues those around it, so that one
+// with atoms and the same number is meant.
+func (t *targetChain) addResidues(residues []structure.Residue) {
+	resolved := map[ResidueName]bool{}
+	for i := range residues {
+		if r := &residues[i]; len(r.Atoms) > 0 {
+			resolved[ResidueName{r.Auth, r.Ins}] = true
+		}
+	}
+	for i := range residues {
+		r := &residues[i]
+		name := ResidueName{r.Auth, r.Ins}
+		if len(r.Atoms) == 0 && resolved[name] {
+			name.Ins = "-" // which nobody can name
+		}
+		t.length = max(t.length, r.Seq)
+		t.residues, t.places = append(t.residues, name), append(t.places, r.Seq)
+	}
+}
+
 // nameOf returns the name by which the task knows a chain.
 func (c *compiler) nameOf(chain *targetChain) string {
 	if c.task.Author {
@@ -140,42 +156,46 @@ func (c *compiler) nameOf(chain *targetChain) string {
 
 // chainOf returns the chain whose residues are named.
 func (c *compiler) chainOf(one *ChainResidues) (*targetChain, error) {
-	var have []string
+	var have, labels []string
+	var found *targetChain
 	for i := range c.chains {
-		if c.nameOf(&c.chains[i]) == one.Chain {
-			return &c.chains[i], nil
+		name := c.nameOf(&c.chains[i])
+		if have = append(have, name); name == one.Chain {
+			found = &c.chains[i]
+			labels = append(labels, found.name)
 		}
-		have = append(have, c.nameOf(&c.chains[i]))
 	}
-	return nil, pleat.InvalidField(one.Field+".chain_id", " is %q; the target has the chains %s",
-		pleat.Clip(one.Chain), pleat.ListNames(have, 20))
+	switch {
+	case found == nil:
+		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q; the target has the chains %s",
+			pleat.Clip(one.Chain), pleat.ListNames(have, 20))
+	case len(labels) > 1:
+		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q, which the authors call %d chains of the target; "+
+			"name one by its label with \"numbering\": \"label\": %s", pleat.Clip(one.Chain), len(labels),
+			pleat.ListNames(labels, 20))
+	}
+	return found, nil
 }
 
-// positions returns the positions of residues by chain, in order.
-func (c *compiler) positions(list []ChainResidues) (map[string][]int, error) {
-	out := map[string][]int{}
+// positions returns the positions of residues by chain, in order, at most most.
+func (c *compiler) positions(list []ChainResidues, most int) (map[string][]int, error) {
+	out, total := map[string][]int{}, 0
 	for _, one := range list {
 		chain, err := c.chainOf(&one)
 		if err != nil {
 			return nil, err
 		}
-		for k, n := range one.Residues {
-			at := n
-			if c.task.Author && chain.label != nil {
-				var ok bool
-				if at, ok = chain.label[n]; !ok {
-					return nil, pleat.InvalidField(fmt.Sprintf("%s.res_idx[%d]", one.Field, k),
-						" is %d; chain %s of the target has no residue that its authors give this number", n, one.Chain)
-				}
+		for k, r := range one.Residues {
+			field := fmt.Sprintf("%s.res_idx[%d]", one.Field, k)
+			places, err := c.places(chain, r, field, one.Chain)
+			if err != nil {
+				return nil, err
 			}
-			if chain.length == 0 {
-				return nil, pleat.InvalidField(one.Field, " names residues of a ligand, which has none")
+			if total += len(places); total > most {
+				return nil, pleat.InvalidField(field, " is one too many: there are %d residues with it; at most %d are allowed",
+					total, most)
 			}
-			if at < 1 || at > chain.length {
-				return nil, pleat.InvalidField(fmt.Sprintf("%s.res_idx[%d]", one.Field, k),
-					" is %d; chain %s of the target has residues 1 to %d", n, one.Chain, chain.length)
-			}
-			out[chain.name] = append(out[chain.name], at)
+			out[chain.name] = append(out[chain.name], places...)
 		}
 	}
 	for name := range out {
@@ -183,6 +203,70 @@ func (c *compiler) positions(list []ChainResidues) (map[string][]int, error) {
 		out[name] = slices.Compact(out[name])
 	}
 	return out, nil
+}
+
+// places returns the positions of a residue or a range. A range by the numbers of the authors goes by the order in the
+// chain, in which insertion codes need not ascend.
+func (c *compiler) places(chain *targetChain, r ResidueRange, field, name string) ([]int, error) {
+	if chain.length == 0 {
+		return nil, pleat.InvalidField(field, " names a residue of a ligand, which has none")
+	}
+	if !c.task.Author || chain.residues == nil {
+		return chain.byPosition(r, field, name)
+	}
+	var ends [2]int
+	for k, end := range []ResidueName{r.First, r.Last} {
+		at := slices.Index(chain.residues, end)
+		switch {
+		case at < 0:
+			return nil, pleat.InvalidField(field, " is %s; chain %s of the target has no residue that its authors give "+
+				"this number%s", end, name, chain.near(end))
+		case slices.Contains(chain.residues[at+1:], end):
+			return nil, pleat.InvalidField(field, " is %s; the authors give this number to several residues of chain %s; "+
+				"name positions with \"numbering\": \"label\"", end, name)
+		}
+		ends[k] = at
+	}
+	if ends[0] > ends[1] {
+		return nil, pleat.InvalidField(field, " is %s..%s; %s stands behind %s in chain %s, and a range must ascend",
+			r.First, r.Last, r.First, r.Last, name)
+	}
+	return chain.places[ends[0] : ends[1]+1], nil
+}
+
+// near says which insertion codes a number has, after a message that a residue is not there; empty: none.
+func (t *targetChain) near(n ResidueName) string {
+	var others []string
+	for _, r := range t.residues {
+		if r.Number == n.Number && r.Ins != "-" {
+			others = append(others, r.String())
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return "; it has " + pleat.ListNames(others, 20)
+}
+
+// byPosition returns the positions of a range of positions.
+func (t *targetChain) byPosition(r ResidueRange, field, name string) ([]int, error) {
+	var places []int
+	for _, end := range []ResidueName{r.First, r.Last} {
+		switch {
+		case end.Ins != "":
+			return nil, pleat.InvalidField(field, " is %s; positions count from 1 and have no insertion codes; with "+
+				"\"numbering\": \"author\" a structure's residues go by the numbers of its authors", end)
+		case end.Number < 1 || end.Number > t.length:
+			return nil, pleat.InvalidField(field, " is %s; chain %s of the target has residues 1 to %d", end, name, t.length)
+		}
+	}
+	if r.First.Number > r.Last.Number {
+		return nil, pleat.InvalidField(field, " is %s..%s; a range must ascend", r.First, r.Last)
+	}
+	for n := r.First.Number; n <= r.Last.Number; n++ {
+		places = append(places, n)
+	}
+	return places, nil
 }
 
 // disjoint refuses residues that are to be bound and not to be bound.

@@ -42,9 +42,21 @@ func (t *DesignTask) Structure() bool { return t.Sequence == "" && t.CCD == "" &
 // ChainResidues names residues of a chain.
 type ChainResidues struct {
 	Chain    string
-	Residues []int  // positions
+	Residues []ResidueRange
 	Field    string // in the request
 }
+
+// ResidueRange is a residue or, if the ends differ, all from First to Last.
+type ResidueRange struct{ First, Last ResidueName }
+
+// ResidueName is the position of a residue or, as the authors of a structure name it, its number and insertion code.
+type ResidueName struct {
+	Number int
+	Ins    string
+}
+
+// String returns the name as files show it: 82A.
+func (n ResidueName) String() string { return strconv.Itoa(n.Number) + n.Ins }
 
 // Binder is what is designed.
 type Binder struct {
@@ -243,10 +255,8 @@ func readResidues(f *fields, name string, most int) []ChainResidues {
 			in.fail(in.pathOf("chain_id"), " is required; it names a chain of the target")
 		}
 		residues := in.raw("res_idx")
-		wholeChain := residues == nil && name == "redesign"
-		if !wholeChain &&
-			(residues == nil || json.Unmarshal(residues, &one.Residues) != nil || len(one.Residues) == 0) {
-			in.fail(in.pathOf("res_idx"), " must be a list of whole numbers, the positions of residues")
+		if residues != nil || name != "redesign" {
+			one.Residues = readRanges(in, residues)
 		}
 		in.failMisspelt()
 		total += max(1, len(one.Residues))
@@ -256,6 +266,46 @@ func readResidues(f *fields, name string, most int) []ChainResidues {
 		f.fail(f.pathOf(name), " names %d residues; at most %d are allowed", total, most)
 	}
 	return out
+}
+
+// residueText is a residue with an insertion code, or a range.
+var residueText = regexp.MustCompile(`^(-?[0-9]{1,9})([A-Za-z]?)(?:\.\.(-?[0-9]{1,9})([A-Za-z]?))?$`)
+
+// readRanges reads res_idx: numbers, and texts such as 52A and 82A..84.
+func readRanges(in *fields, raw json.RawMessage) []ResidueRange {
+	var list []json.RawMessage
+	if raw == nil || json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+		in.fail(in.pathOf("res_idx"), " must be a list of whole numbers, the positions of residues")
+		return nil
+	}
+	out := make([]ResidueRange, len(list))
+	for k, item := range list {
+		var text string
+		if json.Unmarshal(item, &out[k].First.Number) == nil && string(item) != "null" {
+			out[k].Last = out[k].First
+			continue
+		}
+		var m []string
+		if json.Unmarshal(item, &text) == nil {
+			m = residueText.FindStringSubmatch(text)
+		}
+		if m == nil {
+			in.fail(fmt.Sprintf("%s[%d]", in.pathOf("res_idx"), k), " is %s; it must be a whole number, or a text such as "+
+				"\"52A\" or \"82A..84\"", clip(item))
+			return nil
+		}
+		out[k].First = residueName(m[1], m[2])
+		if out[k].Last = out[k].First; m[3] != "" {
+			out[k].Last = residueName(m[3], m[4])
+		}
+	}
+	return out
+}
+
+// residueName returns the name of a residue from what residueText has matched.
+func residueName(number, ins string) ResidueName {
+	n, _ := strconv.Atoi(number) // at most nine digits
+	return ResidueName{n, ins}
 }
 
 // readBinder reads what is designed.

@@ -311,3 +311,76 @@ func FuzzReadDesignRow(f *testing.F) {
 		}
 	})
 }
+
+// kabat is residues 78 to 86 of chain B of 1IGY, whose numbers have insertion codes, behind three of a tag.
+func kabat() *structure.Structure {
+	c := structure.Chain{ID: "H", Label: "B", Kind: structure.Protein}
+	for _, n := range []ResidueName{{-1, ""}, {0, ""}, {1, ""}, {78, ""}, {79, ""}, {80, ""}, {81, ""}, {82, ""}, {82, "A"},
+		{82, "B"}, {82, "C"}, {83, ""}, {84, ""}, {85, ""}, {86, ""}} {
+		c.Residues = append(c.Residues, structure.Residue{Comp: "SER", Seq: len(c.Residues) + 1, Auth: n.Number, Ins: n.Ins})
+	}
+	return &structure.Structure{Chains: []structure.Chain{c}}
+}
+
+// Residues by the numbers of the authors become positions, by which the engines count: BoltzGen 0.3.2 (parse_pdb) and
+// the runner of ProteinMPNN take the residues of a PDB file in their order.
+func TestAuthorNumbers(t *testing.T) {
+	const none = "workflow_input.epitope[0].res_idx[0] is "
+	for residues, want := range map[string]string{
+		`["82A"]`:            `binding: "9"`,
+		`[82]`:               `binding: "8"`,
+		`["82A..84"]`:        `binding: "9..13"`,
+		`["81..83"]`:         `binding: "7..12"`,
+		`[-1,"0..1"]`:        `binding: "1..3"`,
+		`["-1"]`:             `binding: "1"`,
+		`["82A","82C",86]`:   `binding: "9,11,15"`,
+		`["82D"]`:            none + "82D; chain H of the target has no residue that its authors give this number; it has 82, 82A, 82B, 82C",
+		`[77]`:               none + "77; chain H of the target has no residue that its authors give this number",
+		`["84..82A"]`:        none + "84..82A; 84 stands behind 82A in chain H, and a range must ascend",
+		`["H82A"]`:           none + `"H82A"; it must be a whole number, or a text such as "52A" or "82A..84"`,
+		`[1.5]`:              none + `1.5; it must be a whole number, or a text such as "52A" or "82A..84"`,
+		`[null]`:             none + `null; it must be a whole number, or a text such as "52A" or "82A..84"`,
+		`["1..9999999999"]`:  none + `"1..9999999999"; it must be a whole number, or a text such as "52A" or "82A..84"`,
+		`["82A","78..86",7]`: "workflow_input.epitope[0].res_idx[2] is 7; chain H of the target has no residue that its authors give this number",
+	} {
+		got := compiled(`"numbering":"author","epitope":[{"chain_id":"H","res_idx":`+residues+`}]`, kabat())
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s; want %s", residues, got, want)
+		}
+	}
+	for residues, want := range map[string]string{
+		`["3..5",9]`: `binding: "3..5,9"`,
+		`["82A"]`: none + `82A; positions count from 1 and have no insertion codes; with "numbering": "author" a structure's ` +
+			`residues go by the numbers of its authors`,
+		`[-1]`:     none + "-1; chain B of the target has residues 1 to 15",
+		`["5..3"]`: none + "5..3; a range must ascend",
+	} {
+		if got := compiled(`"epitope":[{"chain_id":"B","res_idx":`+residues+`}]`, kabat()); !strings.Contains(got, want) {
+			t.Errorf("%s by position: %s; want %s", residues, got, want)
+		}
+	}
+	two := twoChains()
+	two.Chains[1].ID = "A"
+	if got := compiled(`"numbering":"author","epitope":[{"chain_id":"A","res_idx":[101]}]`, two); !strings.Contains(got,
+		`chain_id is "A", which the authors call 2 chains of the target`) {
+		t.Error(got)
+	}
+	long := &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein, Residues: []structure.Residue{
+		{Comp: "GLY", Seq: 600, Auth: 600}}}}}
+	if got := compiled(`"epitope":[{"chain_id":"A","res_idx":["1..501"]}]`, long); !strings.Contains(got, "at most 500") {
+		t.Error(got)
+	}
+}
+
+// compiled is the spec of a design for a structure, or the error.
+func compiled(fields string, target *structure.Structure) string {
+	p, err := Parse("design", json.RawMessage(`{`+structureTarget+`,`+fields+`}`))
+	if err != nil {
+		return err.Error()
+	}
+	text, err := CompileDesign(p.Design.Task, target, "target.cif")
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}

@@ -66,7 +66,7 @@ func (c *compiler) writeRedesign(file string) error {
 		}
 		some = append(some, one)
 	}
-	places, err := c.positions(some)
+	places, err := c.positions(some, maxRedesign)
 	if err != nil {
 		return err
 	}

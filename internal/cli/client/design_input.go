@@ -92,11 +92,12 @@ func binderInput(cmd *cobra.Command) map[string]any {
 	return binder
 }
 
-// numberRange matches a number of a residue, or a first and a last one. Authors count from any number.
-var numberRange = regexp.MustCompile(`^(-?[0-9]{1,6})(?:-(-?[0-9]{1,6}))?$`)
+// numberRange matches a number of a residue, or a first and a last one. Authors count from any number, and add insertion
+// codes.
+var numberRange = regexp.MustCompile(`^(-?[0-9]{1,6}[A-Za-z]?)(?:-(-?[0-9]{1,6}[A-Za-z]?))?$`)
 
-// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough.
-// Numbers of authors may be below 1.
+// chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough. With
+// the numbers of authors, the service finds out which residues a range such as 82A-84 has.
 func chainResidues(text, flag string, author bool) (map[string]any, error) {
 	wrong := cli.Usagef("--%s is %q; it must be a chain and positions of residues, such as A:3-9,12", flag, text)
 	chain, list, ok := strings.Cut(text, ":")
@@ -106,15 +107,27 @@ func chainResidues(text, flag string, author bool) (map[string]any, error) {
 	if !ok || chain == "" {
 		return nil, wrong
 	}
-	var residues []int
+	var residues []any
 	for part := range strings.SplitSeq(list, ",") {
 		m := numberRange.FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil {
 			return nil, wrong
 		}
-		from, _ := strconv.Atoi(m[1])
-		to, err := strconv.Atoi(cmp.Or(m[2], m[1]))
-		if err != nil || from < 1 && !author || to < from || to-from > 10_000 {
+		from, errFrom := strconv.Atoi(m[1])
+		to, errTo := strconv.Atoi(cmp.Or(m[2], m[1]))
+		switch {
+		case errFrom == nil && errTo == nil && to < from:
+			return nil, wrong
+		case author && m[2] != "":
+			residues = append(residues, m[1]+".."+m[2])
+			continue
+		case author && errFrom != nil:
+			residues = append(residues, m[1])
+			continue
+		case errFrom != nil:
+			return nil, cli.Usagef("--%s is %q; positions have no insertion codes; --author takes the numbers of the "+
+				"authors", flag, text)
+		case errTo != nil || from < 1 && !author || to-from > 10_000:
 			return nil, wrong
 		}
 		for n := from; n <= to; n++ {
