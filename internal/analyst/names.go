@@ -71,7 +71,7 @@ func residue(from, to string) mention {
 func (s *scanner) numbers(m []string) []item {
 	joint, from := m[1], m[2]
 	plural := strings.Contains(m[0][:strings.Index(m[0], from)], "s ")
-	if m[3] == "to" && s.has("distance") && !plural {
+	if m[3] == "to" && s.measures() && !plural {
 		m = upToHere(m, from)
 	}
 	r := residue(from, m[5])
@@ -99,6 +99,9 @@ func (s *scanner) isPhrase(m []string, number string) bool {
 	_, n := vocabulary().lookup(s.words[before:])
 	return before+n > wordsIn(m)
 }
+
+// measures reports whether a distance is asked for, and none is given.
+func (s *scanner) measures() bool { return s.has("distance") && !s.has("@radius") }
 
 // withSign adds the reading in which a hyphen before the number is a minus sign: HIS-2.
 func withSign(joint string, m mention) []mention {
@@ -144,7 +147,7 @@ func (s *scanner) namedResidue(m []string) []item {
 	if !fused && (len(m[1]) == 1 || s.isPhrase(m, m[3])) {
 		return nil
 	}
-	if m[4] != "" && s.has("distance") {
+	if m[4] != "" && s.measures() {
 		m = upToHere(m, m[3])
 	}
 	var readings []mention
@@ -255,7 +258,7 @@ func (s *scanner) betweenNumbers(m []string) []item {
 	coded := r.lo.ins != "" || r.hi.ins != ""
 	announced := vocabulary().matches("isAnnounced", m[0])
 	value := (s.has("charge") || s.has("pi")) && !s.has("residue") // is the charge between -2 and 3?
-	if s.has("distance") || !announced && (coded && !s.exists(r) || value) {
+	if s.measures() || !announced && (coded && !s.exists(r) || value) {
 		return nil
 	}
 	return s.choose(m, r)

@@ -84,6 +84,7 @@ func TestChainNames(t *testing.T) {
 		{"antibody", "How many residues do both chains have?", "length", "Chain L has 8 residues"},
 		{"kabat", "How many residues do both chains have?", "", "The structure has 1 chain"},
 		{"dimer", "How many residues does the heavy chain have?", "", "described as heavy"},
+		{"dimer", "Is residue 5 of the heavy chain exposed?", "", "described as heavy"},
 		{"dimer", "What is residue 48 of chain Z?", "", "There is no chain Z. The structure has chains A and B."},
 		{"dimer", "How many residues does chain AAA have?", "", "There is no chain AAA."},
 		{"dimer", "What is the interface between A and B?", "interface", "Chains A and B touch"},

@@ -81,7 +81,7 @@ func withChains(items []item) (out []item) {
 		for k >= 0 && out[k].is("of in filler") {
 			k--
 		}
-		if it.concept != "@chain" || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
+		if it.concept != "@chain" || it.unclear != "" || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
 			out = append(out, it)
 			continue
 		}

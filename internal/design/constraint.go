@@ -122,6 +122,9 @@ func (r *specReader) atom(n yamltree.Node) (any, error) {
 		return nil, err
 	}
 	residue, err := parts[1].Whole()
+	if err != nil && isAuthorNumber(parts[1].Value) {
+		return nil, byPosition(parts[1], parts[1].Value)
+	}
 	if err != nil || residue < 1 {
 		return nil, parts[1].Wrong("the number of a residue, from 1")
 	}

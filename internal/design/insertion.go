@@ -28,6 +28,9 @@ func (s *selection) insert(fields map[string]yamltree.Node) error {
 			return err
 		}
 		before, err := f["res_index"].Whole()
+		if err != nil && isAuthorNumber(f["res_index"].Value) {
+			return byPosition(f["res_index"], f["res_index"].Value)
+		}
 		if err != nil || before < 1 {
 			return f["res_index"].Wrong("the number of a residue, from 1")
 		}

@@ -24,6 +24,17 @@ const maxSpans = 2000
 // span matches a number, or a range of which an end may be open.
 var span = regexp.MustCompile(`^(?:([0-9]{1,9})|([0-9]{0,9})\.\.([0-9]{0,9}))$`)
 
+// authorSpan matches residues that are named as the authors of a structure do: 52A, H52A, -3..5.
+var authorSpan = regexp.MustCompile(`^(?:[A-Za-z]{0,4}-?[0-9]{1,6}[A-Za-z]?(?:\.\.|$)){1,2}$`)
+
+func isAuthorNumber(text string) bool { return authorSpan.MatchString(text) && !span.MatchString(text) }
+
+// byPosition returns the error for a residue that goes by the number of the authors.
+func byPosition(n yamltree.Node, residue string) error {
+	return n.Fault(" names %q; the engine counts the residues of a chain from 1 along its sequence (label_seq_id), "+
+		"without signs, letters and insertion codes", pleat.Clip(residue))
+}
+
 // readResidues reads a selection: all, or 5, 3..9, ..9 and 5.., joined by commas. The argument what names the chain,
 // which has that many residues. The engine ignores parts with a space in front, so the canonical text has none.
 func readResidues(n yamltree.Node, what string, length int) (residues, error) {
@@ -43,6 +54,9 @@ func readResidues(n yamltree.Node, what string, length int) (residues, error) {
 	var texts []string
 	for _, part := range parts {
 		m := span.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil && isAuthorNumber(strings.TrimSpace(part)) {
+			return out, byPosition(n, strings.TrimSpace(part))
+		}
 		if m == nil || m[1] == "" && m[2] == "" && m[3] == "" {
 			return out, n.Wrong("residues such as 5, 3..9, ..9 or 5.., joined by commas, or all")
 		}

@@ -213,6 +213,10 @@ var refusedSpecs = []struct{ old, new, want string }{
 		"to 596"},
 	{"3..9", "9..3", "entities[1].file.include[0].chain.res_index in binder.yaml (line 10) has the range 9..3; it must " +
 		"ascend, such as 3..9"},
+	{"3..9", "-3..9", `entities[1].file.include[0].chain.res_index in binder.yaml (line 10) names "-3..9"; the engine ` +
+		"counts the residues of a chain from 1 along its sequence (label_seq_id), without signs, letters and insertion codes"},
+	{"3..9", "3,H52A..54", `entities[1].file.include[0].chain.res_index in binder.yaml (line 10) names "H52A..54"; the engine ` +
+		"counts the residues of a chain from 1 along its sequence (label_seq_id), without signs, letters and insertion codes"},
 	{"3..9", "3-9", `entities[1].file.include[0].chain.res_index in binder.yaml (line 10) is "3-9"; it must be residues ` +
 		"such as 5, 3..9, ..9 or 5.., joined by commas, or all"},
 	{"12..20", "MKT", "binder.yaml designs nothing; give a protein a sequence with a number, such as 80..120, or a file a " +
