@@ -193,12 +193,21 @@ func (s *scanner) chainOf(word string) string {
 
 // residueOfChain reads A:8, A:-2 and A:52A-54.
 func (s *scanner) residueOfChain(m []string) []item {
+	if m[3] == "to" && s.measures() {
+		m = upToHere(m, m[2])
+	}
 	if !s.chains[m[1]] || m[4] != "" && m[4] != m[1] {
 		return nil
 	}
 	r := residue(m[2], m[5])
 	r.chain = m[1]
 	return s.choose(m, r)
+}
+
+// openEnd refuses a range without its last residue.
+func (s *scanner) openEnd(m []string) []item {
+	return []item{{concept: "@residue", unclear: fmt.Sprintf("“%s” does not name the last residue; please name both ends, "+
+		"such as residues %s to %d.", strings.TrimSpace(m[0]), m[1], parseNumber(m[1]).value+9)}}
 }
 
 // mutation reads K8A and Lys48 to Ala, unless it is a residue with an insertion code that the structure has: H82A.

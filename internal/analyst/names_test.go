@@ -162,6 +162,13 @@ func TestSignsHaveTheirMeaning(t *testing.T) {
 		{"dimer", "Which residues are in 3-10 helices?", "residues", "are in a 3-10 helix"},
 		{"dimer", "What is the sequence of residues Lys6 to Ala12?", "", "There are no residues from LYS 6 to ALA 12"},
 		{"dimer", "Which residues are between 5A and 10A from chain B?", "", "“between”"},
+		{"dimer", "Which residues are within 5A or 6A of chain B?", "", "one distance at a time"},
+		{"dimer", "Which residues are within 5 Å to 8 Å of chain B?", "", "one distance at a time"},
+		{"dimer", "What is the sequence of chain A from residue 5 to the end?", "", "does not name the last residue"},
+		{"dimer", "What is the sequence from residue 5 on?", "", "does not name the last residue"},
+		{"dimer", "Is residue 5 on chain A exposed?", "residue", "VAL 5 (chain A)"},
+		{"dimer", "What is the distance from A:5 to B:7?", "distance", "VAL 5 (chain A) and TYR 7 (chain B)"},
+		{"dimer", "What is A5?", "", "“A5” can mean ALA 5 or residue 5 of chain A"},
 		{"dimer", "contacts with a cut-off of 5A of residue 5 of chain A", "contacts", "Within 5.0 Å of VAL 5 (chain A)"},
 	})
 }

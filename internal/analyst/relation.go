@@ -50,6 +50,9 @@ func (r *reader) relationWord(it item) {
 	r.stale = false
 	r.relation.words[it.concept] = true
 	if it.concept == "@radius" {
+		if r.relation.radius > 0 {
+			r.problem = "I understand one distance at a time; please ask within how many Å."
+		}
 		r.relation.radius = it.value
 		if it.above {
 			r.problem = "I compare distances with the most that they may be; please ask within how many Å."

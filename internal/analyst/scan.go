@@ -142,6 +142,8 @@ func (s *scanner) read(rule string, m []string) []item {
 		return s.bareNumber(m)
 	case "of chain":
 		return s.residueOfChain(m)
+	case "open end":
+		return s.openEnd(m)
 	}
 	return s.announcedChain(m)
 }
