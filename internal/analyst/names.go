@@ -313,25 +313,33 @@ func (s *scanner) announcedChain(m []string) []item {
 	return []item{{concept: "@chain", names: []string{id}}}
 }
 
-// bareChain reports whether a word names a chain although nothing announces it: between A and B. A word of the language,
-// a number and small letters do so only in a list: chains 1 and 2.
-func (s *scanner) bareChain(w string) bool {
+// bareChain returns the chain that a word names although no rule announces it: between A and B; empty where it names
+// none. A word of the language, a number and small letters do so only in a list (chains 1 and 2), behind the word chain,
+// or where no article can stand.
+func (s *scanner) bareChain(w string) string {
 	k := len(s.items) - 1
 	for k >= 0 && s.items[k].is("& or") {
 		k--
 	}
 	joined := oneOf(strings.ToLower(s.peek(1)), "and - /")
 	listed := k >= 0 && k < len(s.items)-1 && s.items[k].concept == "@chain"
-	announced := vocabulary().matches("isChains", s.last+" ") // between chains 1 and 2
+	announced := listed || vocabulary().matches("isChains", s.last+" ") // the protein chain b
+	letter := len(w) == 1 && !startsWithDigit(w)
+	noArticle := letter && (joined || s.last != "" && s.peek(1) == "")
 	isWord := w == strings.ToLower(w) || w == "I" || vocabulary().find(w) != "" && (s.shouted || len(w) > 1)
 	switch {
+	case announced && letter:
+		return s.chainOf(w)
 	case !s.chains[w]:
 		// In the midst of a sentence a capital A is no article.
-		return w == "A" && !s.shouted && s.last != "" && (joined || listed || strings.EqualFold(s.last, "between"))
-	case listed, announced, len(w) == 1 && !startsWithDigit(w) && (joined || s.last != "" && s.peek(1) == ""):
-		return true
+		if w == "A" && !s.shouted && s.last != "" && (joined || strings.EqualFold(s.last, "between")) {
+			return w
+		}
+		return ""
+	case announced, noArticle, !isWord && (joined || s.last != "" && (w != "A" || strings.ToLower(s.last) != "is")):
+		return w
 	}
-	return !isWord && (joined || s.last != "" && (w != "A" || strings.ToLower(s.last) != "is"))
+	return ""
 }
 
 // roles adds the chains that go by words such as heavy and light.

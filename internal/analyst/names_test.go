@@ -91,6 +91,13 @@ func TestChainNames(t *testing.T) {
 		{"kabat", "What is the interface between A and B?", "", "There is no chain A."},
 		{"dimer", "How many residues does the N-terminal helix have?", "", "“N terminal helix” has no certain first"},
 		{"dimer", "Where is helix A?", "", "“A”"},
+		{"dimer", "How many residues does the protein chain b have?", "length", "Chain B has 28 residues"},
+		{"dimer", "How many residues does the chain called b have?", "length", "Chain B has 28 residues"},
+		{"dimer", "How many residues do chains a and b have?", "length", "Chain B has 28 residues"},
+		{"dimer", "What is residue 5 of a?", "", "“a”"},
+		{"dimer", "What is the interface between a and b?", "", "“a”"},
+		{"dimer", "Which residues have negative numbers?", "", "“negative numbers”"},
+		{"dimer", "Which residues have insertion codes?", "", "“insertion codes”"},
 		{"dimer", "What is the weight of the side chain of K6?", "", "“side chain”"},
 	})
 	names := func(id string) *facts.Facts {

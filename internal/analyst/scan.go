@@ -278,11 +278,12 @@ func (s *scanner) single() bool {
 	names := letterNames(w)
 	isAtom := s.atoms[w] && oneOf(after, "of atom") // and of no chain: the N of residue 5
 	code := s.ligandCode(w, next)
+	id := s.bareChain(w)
 	switch {
-	case s.isLettered(w):
+	case s.isLettered(w), id == "" && w == "a" && s.last != "" && (next == "" || oneOf(after, "and or - /")):
 		s.add(1, item{concept: "?"})
-	case s.bareChain(w) && !isAtom:
-		s.add(1, item{concept: "@chain", names: []string{w}})
+	case id != "" && !isAtom:
+		s.add(1, item{concept: "@chain", names: []string{id}})
 	case code != "":
 		s.ligand(code, 1)
 	case names != nil && w != "his" && len(w) > 1 && (len(w) > 2 || w == up):
