@@ -9,10 +9,8 @@ import (
 	"pleat/internal/words"
 )
 
-// This file reads what a question writes for residues and chains. Where the words can be taken in several ways, the
-// structure decides by what it has; if it has more than one, the question is refused with all of them.
-
-// choose makes the item of the one reading of m[0] that the structure has; of the first, if it has none.
+// choose makes the item of the one reading of m[0] that the structure has, or of the first if it has none. Where it has
+// several, the question is refused with two of them.
 func (s *scanner) choose(m []string, readings ...mention) []item {
 	var found []mention
 	var meant [][]int
@@ -140,8 +138,8 @@ func (s *scanner) spacedCode(m []string, names []string, number string) []item {
 	return s.choose(m, coded, onChain)
 }
 
-// namedResidue reads a residue by its name, or by the letter of its chain in front of it: Lys8, HIS-2, H52A. The ends of
-// a distance are two residues, and not a range.
+// namedResidue reads a residue by its name, or by the letter of its chain in front of it: Lys8, HIS-2, H52A. The ends
+// of a distance are two residues, and not a range.
 func (s *scanner) namedResidue(m []string) []item {
 	names, fused := letterNames(m[1]), strings.HasPrefix(m[0], m[1]+m[3])
 	if !fused && (len(m[1]) == 1 || s.isPhrase(m, m[3])) {
@@ -206,8 +204,9 @@ func (s *scanner) residueOfChain(m []string) []item {
 
 // openEnd refuses a range without its last residue.
 func (s *scanner) openEnd(m []string) []item {
-	return []item{{concept: "@residue", unclear: fmt.Sprintf("“%s” does not name the last residue; please name both ends, "+
-		"such as residues %s to %d.", strings.TrimSpace(m[0]), m[1], parseNumber(m[1]).value+9)}}
+	why := fmt.Sprintf("“%s” does not name the last residue; please name both ends, such as residues %s to %d.",
+		strings.TrimSpace(m[0]), m[1], parseNumber(m[1]).value+9)
+	return []item{{concept: "@residue", unclear: why}}
 }
 
 // mutation reads K8A and Lys48 to Ala, unless it is a residue with an insertion code that the structure has: H82A.
@@ -302,8 +301,9 @@ func (s *scanner) announcedChain(m []string) []item {
 	end := oneOf(up, "N C") && phrase > 1 // the chain's N terminus
 	switch {
 	case s.chains[id] && (end || word && id == strings.ToLower(id)):
-		return []item{{concept: "@chain", names: []string{id}, unclear: fmt.Sprintf("“%s” can mean the chain %s or the "+
-			"word; please ask in other words.", strings.TrimSpace(m[0]), id)}}
+		why := fmt.Sprintf("“%s” can mean the chain %s or the word; please ask in other words.",
+			strings.TrimSpace(m[0]), id)
+		return []item{{concept: "@chain", names: []string{id}, unclear: why}}
 	case s.chains[id]:
 	case s.chains[up] && !word && !end:
 		id = up
@@ -314,8 +314,8 @@ func (s *scanner) announcedChain(m []string) []item {
 }
 
 // bareChain returns the chain that a word names although no rule announces it: between A and B; empty where it names
-// none. A word of the language, a number and small letters do so only in a list (chains 1 and 2), behind the word chain,
-// or where no article can stand.
+// none. A word of the language, a number and small letters do so only in a list (chains 1 and 2), behind the word
+// chain, or where no article can stand.
 func (s *scanner) bareChain(w string) string {
 	k := len(s.items) - 1
 	for k >= 0 && s.items[k].is("& or") {
@@ -348,7 +348,8 @@ func (s *scanner) roles(roles []string, n int) {
 	for _, role := range roles {
 		ids := s.inRole(role)
 		if len(ids) == 0 {
-			items = append(items, item{concept: "&"}, item{concept: "@chain", names: []string{role}, unclear: s.noRole(role)})
+			none := item{concept: "@chain", names: []string{role}, unclear: s.noRole(role)}
+			items = append(items, item{concept: "&"}, none)
 		}
 		for _, id := range ids {
 			items = append(items, item{concept: "&"}, item{concept: "@chain", names: []string{id}})

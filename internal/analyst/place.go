@@ -3,6 +3,7 @@ package analyst
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
@@ -90,7 +91,7 @@ func areNamed(x *facts.Index, sites []int, m mention) bool {
 
 // is reports whether a residue has the number; the case of an insertion code does not matter.
 func (n residueNumber) is(r facts.ResidueRef) bool {
-	return n.value == r.Number && (n.ins == r.Ins || len(n.ins) == 1 && len(r.Ins) == 1 && n.ins[0]|0x20 == r.Ins[0]|0x20)
+	return n.value == r.Number && strings.EqualFold(n.ins, r.Ins)
 }
 
 // locate returns the sites of one polymer that a mention means. A range that begins before the chain or ends after it
@@ -205,16 +206,17 @@ func noChain(x *facts.Index, id string) string {
 	for _, c := range x.Structure.Chains {
 		switch {
 		case c.ID == id && !c.Kind.Polymer():
-			return fmt.Sprintf("What the file calls chain %s is %s and no protein, RNA or DNA. %s", id, kindOf(c.Kind), has)
+			return fmt.Sprintf("What the file calls chain %s is %s and no protein, RNA or DNA. %s", id,
+				nounOf(c.Kind), has)
 		case c.Label == id && c.Kind.Polymer():
-			return fmt.Sprintf("There is no chain %s by the names of the authors (auth_asym_id), which answers use; the "+
-				"file has this label (label_asym_id) for chain %s. %s", id, c.ID, has)
+			return fmt.Sprintf("There is no chain %s by the names of the authors (auth_asym_id), which answers use; "+
+				"the file has this label (label_asym_id) for chain %s. %s", id, c.ID, has)
 		}
 	}
 	return fmt.Sprintf("There is no chain %s. %s", id, has)
 }
 
-func kindOf(k structure.Kind) string {
+func nounOf(k structure.Kind) string {
 	switch k {
 	case structure.Water:
 		return "water"

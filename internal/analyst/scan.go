@@ -81,7 +81,8 @@ func withChains(items []item) (out []item) {
 		for k >= 0 && out[k].is("of in filler") {
 			k--
 		}
-		if it.concept != "@chain" || it.unclear != "" || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
+		names := it.concept == "@chain" && it.unclear == ""
+		if !names || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
 			out = append(out, it)
 			continue
 		}
@@ -202,11 +203,7 @@ func (s *scanner) phrase(concept string, n int) {
 		s.roles(it.names, n)
 		return
 	case "@residue":
-		if vocabulary().matches("isAdjective", strings.Join(s.words[:n], " ")+" ") && s.peek(n) != "" &&
-			vocabulary().matches("isPart", s.peek(n)+" ") {
-			text := strings.Join(s.words[:n+1], " ")
-			s.add(n+1, item{concept: kind, unclear: "“" + text + "” has no certain first and last residue; please name " +
-				"them by their numbers, or ask of the first or the last helix, strand or so many residues."})
+		if s.vaguePart(n) {
 			return
 		}
 		var ends []item
@@ -217,6 +214,19 @@ func (s *scanner) phrase(concept string, n int) {
 		return
 	}
 	s.add(n, it)
+}
+
+// vaguePart refuses the N-terminal helix, half or region: where these begin and end is not certain. It returns false
+// where n words name something else.
+func (s *scanner) vaguePart(n int) bool {
+	adjective := vocabulary().matches("isAdjective", strings.Join(s.words[:n], " ")+" ")
+	if !adjective || !vocabulary().matches("isPart", s.peek(n)+" ") {
+		return false
+	}
+	why := fmt.Sprintf("“%s” has no certain first and last residue; please name them by their numbers, or ask of the "+
+		"first or the last helix, strand or so many residues.", strings.Join(s.words[:n+1], " "))
+	s.add(n+1, item{concept: "@residue", unclear: why})
+	return true
 }
 
 // letterNames returns the component codes of residues that a word names: a word of the vocabulary, a code of three
@@ -320,7 +330,7 @@ func (s *scanner) ligand(code string, n int) {
 	s.add(n, item{concept: "@ligand", names: []string{code}})
 }
 
-// isLettered reports whether a letter counts what stands before it, such as helix A and strand I, which no file numbers.
+// isLettered reports whether a letter counts what stands before it, such as helix A and strand I.
 func (s *scanner) isLettered(w string) bool {
 	return len(w) == 1 && w != strings.ToLower(w) && !s.shouted && vocabulary().matches("isSegment", s.last+" ")
 }

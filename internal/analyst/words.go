@@ -12,7 +12,8 @@ var spellings = strings.NewReplacer(
 	"Cα", "CA", "Cβ", "CB", "α", " alpha ", "β", " beta ", "π", " pi ", "₃₁₀", " 3-10 ", "3₁₀", " 3-10 ",
 	"\u212b", "Å", "A\u030a", "Å", "å", "Å",
 	"–", "-", "—", "-", "−", "-", "‑", "-", "’", "'", "‘", "'", "´", "'", "…", " ", "“", " ", "”", " ", `"`, " ",
-	"≠", " not ", "!=", " not ", "≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", "->", " mutation ",
+	"≠", " not ", "!=", " not ",
+	"≤", " at most ", "≥", " at least ", "<=", " at most ", ">=", " at least ", "<", " below ", "->", " mutation ",
 	"→", " mutation ", ">", " above ", "%", " percent ", "&", " and ",
 	"can't", "can not", "Can't", "Can not", "cannot", "can not", "i.e.", " ", "e.g.", " ",
 )
@@ -32,13 +33,12 @@ var (
 
 // sentences splits a question into sentences of words. The signs , - / : stay as words of their own where they have a
 // meaning: - next to digits and between blanks (8-12, Lys-8, 3 - 9), and not inside plain words (alpha-helix). In front
-// of a number that nothing joins to what stands before, it is a minus and part of the number: -3, -3--1. Names are those
-// of chains that are several words by these rules, such as A-2, and stay whole.
-func sentences(text string, names names) (out [][]string) {
-	var current []string
+// of a number that nothing joins to what stands before, it is a minus and part of the number: -3, -3--1. Names are
+// those of chains that are several words by these rules, such as A-2, and stay whole.
+func sentences(text string, names names) [][]string {
 	text = spellings.Replace(dots.ReplaceAllString(text, "$1 through $2"))
 	text = thousands.ReplaceAllString(comma.ReplaceAllString(text, "$1$2.$3"), "$1$2$3")
-	minus := ""
+	r := tokenReader{text: text}
 	for from := 0; ; {
 		at := token.FindStringIndex(text[from:])
 		if at == nil {
@@ -47,34 +47,53 @@ func sentences(text string, names names) (out [][]string) {
 		start, end := from+at[0], from+at[1]
 		before, _ := utf8.DecodeLastRuneInString(text[:start])
 		if name := names.at(text[start:]); name != "" && !isWordRune(before) {
-			current, from = append(current, name), start+len(name)
+			r.words, from = append(r.words, name), start+len(name)
 			continue
 		}
+		r.token(start, end)
 		from = end
-		after, _ := utf8.DecodeRuneInString(text[end:])
-		switch t := text[start:end]; t {
-		case "?", ";", "!", "\n", ".":
-			if len(current) > 0 && (t != "." || end == len(text) || unicode.IsSpace(after)) {
-				out, current = append(out, current), nil
-			}
-		case "-":
-			digit := unicode.IsDigit(before) || unicode.IsDigit(after)
-			switch {
-			case unicode.IsDigit(after) && !isWordRune(before):
-				minus = t
-			case start > 0 && end < len(text) && (digit || unicode.IsSpace(before) && unicode.IsSpace(after)):
-				current = append(current, t)
-			}
-		case ",", ":", "/":
-			current = append(current, t)
-		default:
-			current, minus = append(current, expand(minus+t)...), ""
+	}
+	r.endSentence()
+	return r.sentences
+}
+
+// tokenReader puts the tokens of a text together to sentences.
+type tokenReader struct {
+	text      string
+	sentences [][]string
+	words     []string // of the sentence that is read
+	minus     string   // in front of the next word
+}
+
+func (r *tokenReader) endSentence() {
+	if len(r.words) > 0 {
+		r.sentences, r.words = append(r.sentences, r.words), nil
+	}
+}
+
+// token reads the token from start to before end.
+func (r *tokenReader) token(start, end int) {
+	before, _ := utf8.DecodeLastRuneInString(r.text[:start])
+	after, _ := utf8.DecodeRuneInString(r.text[end:])
+	first, last := start == 0, end == len(r.text)
+	switch t := r.text[start:end]; t {
+	case "?", ";", "!", "\n", ".":
+		if t != "." || last || unicode.IsSpace(after) {
+			r.endSentence()
 		}
+	case "-":
+		joins := unicode.IsDigit(before) || unicode.IsDigit(after) || unicode.IsSpace(before) && unicode.IsSpace(after)
+		switch {
+		case unicode.IsDigit(after) && !isWordRune(before):
+			r.minus = t
+		case !first && !last && joins:
+			r.words = append(r.words, t)
+		}
+	case ",", ":", "/":
+		r.words = append(r.words, t)
+	default:
+		r.words, r.minus = append(r.words, expand(r.minus+t)...), ""
 	}
-	if len(current) > 0 {
-		out = append(out, current)
-	}
-	return out
 }
 
 // isWordRune reports whether a hyphen or a name behind a character goes on with its word.

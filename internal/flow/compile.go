@@ -170,8 +170,8 @@ func (c *compiler) chainOf(one *ChainResidues) (*targetChain, error) {
 		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q; the target has the chains %s",
 			pleat.Clip(one.Chain), pleat.ListNames(have, 20))
 	case len(labels) > 1:
-		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q, which the authors call %d chains of the target; "+
-			"name one by its label with \"numbering\": \"label\": %s", pleat.Clip(one.Chain), len(labels),
+		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q, which the authors call %d chains of the "+
+			"target; name one by its label with \"numbering\": \"label\": %s", pleat.Clip(one.Chain), len(labels),
 			pleat.ListNames(labels, 20))
 	}
 	return found, nil
@@ -192,8 +192,8 @@ func (c *compiler) positions(list []ChainResidues, most int) (map[string][]int, 
 				return nil, err
 			}
 			if total += len(places); total > most {
-				return nil, pleat.InvalidField(field, " is one too many: there are %d residues with it; at most %d are allowed",
-					total, most)
+				return nil, pleat.InvalidField(field, " is one too many: there are %d residues with it; at most %d "+
+					"are allowed", total, most)
 			}
 			out[chain.name] = append(out[chain.name], places...)
 		}
@@ -219,11 +219,11 @@ func (c *compiler) places(chain *targetChain, r ResidueRange, field, name string
 		at := slices.Index(chain.residues, end)
 		switch {
 		case at < 0:
-			return nil, pleat.InvalidField(field, " is %s; chain %s of the target has no residue that its authors give "+
-				"this number%s", end, name, chain.near(end))
+			return nil, pleat.InvalidField(field, " is %s; chain %s of the target has no residue that its authors "+
+				"give this number%s", end, name, chain.near(end))
 		case slices.Contains(chain.residues[at+1:], end):
-			return nil, pleat.InvalidField(field, " is %s; the authors give this number to several residues of chain %s; "+
-				"name positions with \"numbering\": \"label\"", end, name)
+			return nil, pleat.InvalidField(field, " is %s; the authors give this number to several residues of chain "+
+				"%s; name positions with \"numbering\": \"label\"", end, name)
 		}
 		ends[k] = at
 	}
@@ -257,7 +257,8 @@ func (t *targetChain) byPosition(r ResidueRange, field, name string) ([]int, err
 			return nil, pleat.InvalidField(field, " is %s; positions count from 1 and have no insertion codes; with "+
 				"\"numbering\": \"author\" a structure's residues go by the numbers of its authors", end)
 		case end.Number < 1 || end.Number > t.length:
-			return nil, pleat.InvalidField(field, " is %s; chain %s of the target has residues 1 to %d", end, name, t.length)
+			return nil, pleat.InvalidField(field, " is %s; chain %s of the target has residues 1 to %d", end, name,
+				t.length)
 		}
 	}
 	if r.First.Number > r.Last.Number {

@@ -290,8 +290,8 @@ func readRanges(in *fields, raw json.RawMessage) []ResidueRange {
 			m = residueText.FindStringSubmatch(text)
 		}
 		if m == nil {
-			in.fail(fmt.Sprintf("%s[%d]", in.pathOf("res_idx"), k), " is %s; it must be a whole number, or a text such as "+
-				"\"52A\" or \"82A..84\"", clip(item))
+			field := fmt.Sprintf("%s[%d]", in.pathOf("res_idx"), k)
+			in.fail(field, " is %s; it must be a whole number, or a text such as \"52A\" or \"82A..84\"", clip(item))
 			return nil
 		}
 		out[k].First = residueName(m[1], m[2])

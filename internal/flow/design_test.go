@@ -317,7 +317,12 @@ func kabat() *structure.Structure {
 	c := structure.Chain{ID: "H", Label: "B", Kind: structure.Protein}
 	for _, n := range []ResidueName{{-1, ""}, {0, ""}, {1, ""}, {78, ""}, {79, ""}, {80, ""}, {81, ""}, {82, ""}, {82, "A"},
 		{82, "B"}, {82, "C"}, {83, ""}, {84, ""}, {85, ""}, {86, ""}} {
-		c.Residues = append(c.Residues, structure.Residue{Comp: "SER", Seq: len(c.Residues) + 1, Auth: n.Number, Ins: n.Ins})
+		c.Residues = append(c.Residues, structure.Residue{
+			Comp: "SER",
+			Seq:  len(c.Residues) + 1,
+			Auth: n.Number,
+			Ins:  n.Ins,
+		})
 	}
 	return &structure.Structure{Chains: []structure.Chain{c}}
 }
@@ -365,8 +370,8 @@ func TestAuthorNumbers(t *testing.T) {
 		`chain_id is "A", which the authors call 2 chains of the target`) {
 		t.Error(got)
 	}
-	long := &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein, Residues: []structure.Residue{
-		{Comp: "GLY", Seq: 600, Auth: 600}}}}}
+	last := []structure.Residue{{Comp: "GLY", Seq: 600, Auth: 600}}
+	long := &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein, Residues: last}}}
 	if got := compiled(`"epitope":[{"chain_id":"A","res_idx":["1..501"]}]`, long); !strings.Contains(got, "at most 500") {
 		t.Error(got)
 	}

@@ -92,8 +92,8 @@ func binderInput(cmd *cobra.Command) map[string]any {
 	return binder
 }
 
-// numberRange matches a number of a residue, or a first and a last one. Authors count from any number, and add insertion
-// codes.
+// numberRange matches a number of a residue, or a first and a last one. Authors count from any number, and add
+// insertion codes.
 var numberRange = regexp.MustCompile(`^(-?[0-9]{1,6}[A-Za-z]?)(?:-(-?[0-9]{1,6}[A-Za-z]?))?$`)
 
 // chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough. With
