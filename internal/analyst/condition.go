@@ -168,6 +168,14 @@ func pickRuns(runs [][]int, which item) [][]int {
 	return runs[n-1 : n]
 }
 
+// isOneOf reports whether a ligand has one of some names: HEM, HEM 1, HEM of chain B, HEM 1 of chain B.
+func isOneOf(r facts.ResidueRef, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		name, chain, onChain := strings.Cut(name, " of chain ")
+		return (name == r.Name || name == r.Short()) && (!onChain || chain == r.Chain)
+	})
+}
+
 // ligandCondition is the ligands that an item names: by their code, or all molecules or ions. They are of no polymer,
 // and so an anchor or an end only.
 func (q *query) ligandCondition(it item) *condition {
@@ -175,7 +183,7 @@ func (q *query) ligandCondition(it item) *condition {
 	molecule := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Kind != structure.Ion })
 	for _, l := range q.f.Ligands {
 		general := len(it.names) == 0 && (l.Kind == structure.Ion) == (it.concept == "ion" || !molecule)
-		if general || slices.Contains(it.names, l.Ref.Name) {
+		if general || isOneOf(l.Ref, it.names) {
 			sites = append(sites, l.Site)
 		}
 	}

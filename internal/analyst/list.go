@@ -30,7 +30,7 @@ func (q *query) chainList() part {
 func (q *query) ligandList() part {
 	p := part{sure: Measured}
 	for _, code := range q.ligands {
-		if !slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return l.Ref.Name == code }) {
+		if !slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return isOneOf(l.Ref, []string{code}) }) {
 			p.add("There is no %s in this structure. ", code)
 		}
 	}
@@ -40,7 +40,7 @@ func (q *query) ligandList() part {
 	count := func(ions bool, one, many string) {
 		var refs []facts.ResidueRef
 		for _, l := range q.f.Ligands {
-			asked := len(q.ligands) == 0 || slices.Contains(q.ligands, l.Ref.Name)
+			asked := len(q.ligands) == 0 || isOneOf(l.Ref, q.ligands)
 			if asked && ions == (l.Kind == structure.Ion) {
 				refs = append(refs, l.Ref)
 			}

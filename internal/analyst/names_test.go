@@ -135,6 +135,27 @@ func TestChainNames(t *testing.T) {
 	}
 }
 
+// The number and the chain of a ligand choose among those of its code.
+func TestLigandNames(t *testing.T) {
+	hold(t, []reading{
+		{"ligand", "How far is ZN 202 from the benzene?", "distance", "ZN 202 (chain A)"},
+		{"ligand", "How far is Zn202 from BNZ 201?", "distance", "ZN 202 (chain A)"},
+		{"ligand", "How far is ZN 999 from the benzene?", "", "There is no ZN 999 in this structure"},
+		{"ligand", "Which residues are within 5 Å of BNZ 7?", "", "There is no BNZ 7 in this structure"},
+		{"ligand", "Which residues are within 5 Å of the zinc of chain A?", "contacts", "Within 5.0 Å of ZN 202 (chain A)"},
+		{"ligand", "Which residues are within 5 Å of the zinc of chain B?", "", "There is no ZN of chain B"},
+		{"ligand", "Is there a BNZ 201?", "ligands", "Of BNZ 201: 1 ligand"},
+	})
+	s := load(t, "ligand")
+	for i := range s.Chains {
+		if !s.Chains[i].Kind.Polymer() {
+			s.Chains[i].ID = "L"
+		}
+	}
+	reading{"L", "What is the sequence of chain L?", "", "What the file calls chain L is a ligand and no protein"}.holds(t,
+		mustDigest(t, s, facts.Extra{}))
+}
+
 // A range goes by the order in the chain: in the numbering of chymotrypsin 184A stands before 184.
 func TestRangeGoesByOrder(t *testing.T) {
 	s := load(t, "kabat")

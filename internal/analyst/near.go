@@ -98,8 +98,11 @@ func (q *query) ends() (ends []group, problem string) {
 		ends = append(ends, group{label: label, sites: sites, atoms: q.x.AtomsOf(sites, "")})
 	}
 	for _, code := range slices.Concat(q.ligands, rel.ligands) {
-		sites := q.ligandCondition(item{names: []string{code}}).sites[0]
-		add(q.x.Span(sites), sites)
+		c := q.ligandCondition(item{names: []string{code}})
+		if c.problem != "" {
+			return nil, c.problem
+		}
+		add(q.x.Span(c.sites[0]), c.sites[0])
 	}
 	for _, c := range q.conds {
 		switch {

@@ -74,7 +74,8 @@ func (s *scanner) scan(words []string) []item {
 	return withChains(s.items)
 }
 
-// withChains adds to residues the chain that follows them: Lys6 of chain B; residues 5, 8 and 9 in chain A.
+// withChains adds to residues the chain that follows them: Lys6 of chain B; residues 5, 8 and 9 in chain A. A ligand
+// can only be of a chain: the zinc of chain B.
 func withChains(items []item) (out []item) {
 	for _, it := range items {
 		k := len(out) - 1
@@ -82,6 +83,10 @@ func withChains(items []item) (out []item) {
 			k--
 		}
 		names := it.concept == "@chain" && it.unclear == ""
+		if n := len(out); names && n > 1 && out[n-1].concept == "of" && out[n-2].concept == "@ligand" {
+			out[n-2].names = []string{out[n-2].names[0] + " of chain " + it.names[0]}
+			continue
+		}
 		if !names || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
 			out = append(out, it)
 			continue
@@ -317,14 +322,15 @@ func (s *scanner) ligandCode(w, next string) string {
 	case s.ligands[up] && len(up) >= 3 && vocabulary().find(w) == "":
 		return up
 	case len(code) >= 2 && code != up && s.ligands[code]:
-		return code
+		return code + " " + up[len(code):]
 	}
 	return ""
 }
 
 // ligand adds a ligand of n words, with the number after it: ZN 202.
 func (s *scanner) ligand(code string, n int) {
-	if isNumber(s.peek(n)) {
+	if isNumber(s.peek(n)) && !vocabulary().matches("isUnit", s.peek(n+1)+" ") {
+		code += " " + s.peek(n)
 		n++
 	}
 	s.add(n, item{concept: "@ligand", names: []string{code}})
