@@ -244,6 +244,8 @@ func fuzz(f *testing.F, as Name, seeds ...string) {
 
 func FuzzFASTA(f *testing.F) {
 	fuzz(f, FASTA, ">x\nMKT\n", ">A|protein|empty\nMKT*\n>L|smiles\nC1CC1\n>Z|ccd\nATP\n", ">c\nMKT:GGG:ACGU\n>d\nMKT",
+		">protein|name=a\nRKDES(MSE)EES(SEP)GG\n>B|smiles\nCC(\n=O)O acid\n",
+		">x, score=1, seed=2\nMKT/GGG\n>T=0.1, sample=1, score=2\nMKV/GGA\n", ">g\n  1 mktay iakqr\n 11 gg\n",
 		"MKT")
 }
 func FuzzServer(f *testing.F) {
