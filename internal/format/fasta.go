@@ -64,7 +64,7 @@ func readFASTA(text string, in *reading) error {
 	for i := range records {
 		r := &records[i]
 		complexes = complexes || len(r.chains) > 1
-		designs = designs || isDesign(r.header)
+		designs = designs || r.kind == "" && isDesign(r.header)
 		if r.kind != "" {
 			kinds++
 		}
