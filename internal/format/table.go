@@ -160,8 +160,8 @@ func readColabFold(text string, in *reading) error {
 		})
 }
 
-// addColons adds the proteins of a row of ColabFold, which colons separate. The alignment is that of the only protein:
-// ColabFold's alignments of complexes hold all chains in one row.
+// addColons adds the proteins of a row of ColabFold, which colons separate. The alignment is that of the only protein, or
+// ColabFold's of the complex, which has all chains in one row and is split when it is read.
 func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
 	at := r.place("sequence")
 	chains := strings.Split(sequence, ":")
@@ -179,10 +179,6 @@ func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
 		if len(clean) >= likelyDNA && strings.Trim(clean, "ACGTN") == "" {
 			d.addNote("%s was taken as a protein, as ColabFold does, though its letters are those of DNA", where)
 		}
-	}
-	if alignment != "" && d.opt.Files.Alignment != nil && len(all) > 1 {
-		return pleat.Invalidf("%s names the file %q, an alignment of %d chains in one row; a job has an alignment for "+
-			"each chain: leave it out", r.place("a3mpath"), pleat.Clip(alignment), len(all))
 	}
 	for i := range all {
 		if err := d.align(&all[i], r.place("a3mpath"), alignment); err != nil {
