@@ -227,9 +227,19 @@ func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 }
 
 // polymer returns the text of a polymer in upper case without white space. A letter that the kind does not allow is
-// an error with its position.
+// an error with its position, and so is white space before what seems to be a name.
 func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 	allowed := pleat.Letters(kind)
+	for l := range strings.Lines(text) {
+		columns := []rune(l)
+		all := tokensOf(columns)
+		if len(all) < 2 || all[0].to-all[0].from >= shortestLine {
+			continue
+		}
+		if stray := strayToken(columns, all, longestBlock); stray != nil {
+			return "", pleat.Invalidf("%s: %s", at, notABlock(columns, stray))
+		}
+	}
 	var b strings.Builder
 	n := 0
 	for _, r := range text {

@@ -263,7 +263,8 @@ func FuzzOpenFold3(f *testing.F) {
 	fuzz(f, OpenFold3, openFoldText, `{"queries": {"": {"chains": []}}}`, "{}")
 }
 func FuzzColabFold(f *testing.F) {
-	fuzz(f, ColabFold, "id,sequence\nx,MKT:GGG\n", "sequence\tid\ta3mpath\nMKT\tx\t\n", "id,sequence\n\"a\nb\",\"M\nK\"")
+	fuzz(f, ColabFold, "id,sequence\nx,MKT:GGG\n", "sequence\tid\ta3mpath\nMKT\tx\t\n", "id,sequence\n\"a\nb\",\"M\nK\"",
+		"sep=;\nid;sequence\nx;MKT AAA\n")
 }
 func FuzzProteinfold(f *testing.F) {
 	fuzz(f, Proteinfold, "id,fasta\nx,T1024.fasta\n", "sequence,fasta\nx,pair.fa\ny,bad.fasta")

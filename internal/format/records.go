@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -255,13 +256,13 @@ func (p *chainReader) readCode(from int) (end int, err error) {
 // token is a run of characters without white space, by its first column and the one behind it.
 type token struct{ from, to int }
 
-// tokens returns the tokens of the line.
-func (p *chainReader) tokens() []token {
+// tokensOf returns the tokens of a line.
+func tokensOf(line []rune) []token {
 	var out []token
-	for i, l := range p.columns {
+	for i, l := range line {
 		switch {
 		case unicode.IsSpace(l):
-		case i > 0 && !unicode.IsSpace(p.columns[i-1]):
+		case i > 0 && !unicode.IsSpace(line[i-1]):
 			out[len(out)-1].to = i + 1
 		default:
 			out = append(out, token{i, i + 1})
@@ -284,7 +285,7 @@ func (p *chainReader) is(t token, kind func(rune) bool) bool {
 // number residues so.
 func (p *chainReader) dropNumbers() {
 	isDigit := func(l rune) bool { return l >= '0' && l <= '9' }
-	all := p.tokens()
+	all := tokensOf(p.columns)
 	letters := 0
 	for _, t := range all {
 		if !p.is(t, isDigit) {
@@ -301,32 +302,51 @@ func (p *chainReader) dropNumbers() {
 	}
 }
 
-// longestBlock is the most letters of a block in a line of two: sequences are printed in blocks of ten.
-const longestBlock = 10
-
-// checkBlocks refuses white space in a line unless it separates blocks of letters: all of one length but the last, which
-// may be shorter, and all of one case. A word of another length or case is a name behind the sequence.
+// checkBlocks refuses white space in a line unless it separates blocks of letters.
 func (p *chainReader) checkBlocks() error {
-	all := p.tokens()
+	all := tokensOf(p.columns)
 	if len(all) < 2 {
 		return nil
 	}
-	width := all[0].to - all[0].from
-	upper := p.is(all[0], func(l rune) bool { return !unicode.IsLower(l) })
-	lower := p.is(all[0], func(l rune) bool { return !unicode.IsUpper(l) })
-	for i, t := range all {
-		n, last := t.to-t.from, i == len(all)-1
-		sameCase := upper && p.is(t, func(l rune) bool { return !unicode.IsLower(l) }) ||
-			lower && p.is(t, func(l rune) bool { return !unicode.IsUpper(l) })
-		fits := n == width || last && n < width && (width <= longestBlock || len(all) > 2)
-		if !sameCase || !fits {
-			return pleat.Invalidf("line %d, column %d: %q after a space is not a block of the sequence; if it is a name, "+
-				"put it into the header, else remove the space", p.line.number, all[max(i, 1)].from+1,
-				pleat.Clip(string(p.columns[all[max(i, 1)].from:all[max(i, 1)].to])))
-		}
+	if stray := strayToken(p.columns, all, longestBlock); stray != nil {
+		return pleat.Invalidf("line %d, column %d: %s", p.line.number, stray.from+1, notABlock(p.columns, stray))
 	}
 	p.note("the spaces between blocks of letters were dropped")
 	return nil
+}
+
+// Widths of blocks of letters: sequences are printed in blocks of ten, and YAML replaces the ends of lines with spaces.
+const (
+	longestBlock = 10 // of two in a line, unless it is
+	shortestLine = 50
+)
+
+// strayToken returns the first token that is no block of a sequence, and seems to be a name behind it; nil: there is
+// none. Blocks have one length, but for the last one, which may be shorter, and one case. Of two blocks of different
+// lengths the first has at most longest letters.
+func strayToken(line []rune, all []token, longest int) *token {
+	first := line[all[0].from:all[0].to]
+	for i := range all[1:] {
+		t := &all[i+1]
+		n, last := t.to-t.from, i == len(all)-2
+		fits := n == len(first) || last && n < len(first) && (len(first) <= longest || len(all) > 2)
+		if !fits || !sameCase(first, line[t.from:t.to]) {
+			return t
+		}
+	}
+	return nil
+}
+
+// sameCase reports whether two blocks are in capitals both, or in small letters both.
+func sameCase(a, b []rune) bool {
+	both := func(kind func(rune) bool) bool { return !slices.ContainsFunc(a, kind) && !slices.ContainsFunc(b, kind) }
+	return both(unicode.IsLower) || both(unicode.IsUpper)
+}
+
+// notABlock is the message about a token that is no block.
+func notABlock(line []rune, t *token) string {
+	return fmt.Sprintf("%q after a space is not a block of the sequence; if it is a name, it belongs elsewhere, else "+
+		"remove the space", pleat.Clip(string(line[t.from:t.to])))
 }
 
 // Headers of programs whose first word is not a name.

@@ -112,6 +112,29 @@ func TestRecords(t *testing.T) {
 	})
 }
 
+// TestSeparators checks tables as spreadsheets of different countries write them.
+func TestSeparators(t *testing.T) {
+	for name, text := range map[string]string{
+		"semicolons":    "\ufeffid;sequence\r\nchig;GYDPETGTWG\r\n",
+		"tabs":          "sequence\tid\nGYDPETGTWG\tchig\n",
+		"quotation":     "\"id\";\"sequence\"\n\"chig\";\"GYDPE\nTGTWG\"\n",
+		"named":         "sep=;\nid;sequence\nchig;GYDPETGTWG\n",
+		"old Mac":       "id,sequence\rchig,GYDPETGTWG\r",
+		"empty column":  "id;;sequence\nchig;;GYDPETGTWG\n",
+		"spaces around": " id , sequence \n chig , GYDPE TGTWG \n",
+	} {
+		got, err := Import(text, "", Options{})
+		if err != nil || got.Format != ColabFold || len(got.Jobs) != 1 || got.IDs[0] != "chig" ||
+			got.Jobs[0].Sequences[0].Text != "GYDPETGTWG" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	const bad = "\nsep=;\nid;sequence\n\nchig;GYDPETG1WG\n"
+	if _, err := Import(bad, "", Options{}); err == nil || !strings.HasPrefix(err.Error(), "line 5, column sequence") {
+		t.Error(err)
+	}
+}
+
 // TestRecordFaults checks that what may be a name or another molecule is never taken for a part of the sequence.
 func TestRecordFaults(t *testing.T) {
 	for text, want := range map[string]string{
@@ -122,6 +145,8 @@ func TestRecordFaults(t *testing.T) {
 		">a\nMKTAYIAKQR villin\n":                      `line 2, column 12: "villin" after a space is not a block`,
 		">a\nNLYIQWLKDGGPSSGRPPPS TRPCAGE\n":           `line 2, column 22: "TRPCAGE" after a space is not a block`,
 		"CCN amine\nCCC\n":                             `line 1, column 5: "amine" after a space is not a block`,
+		"id,sequence\nx,MKTAYIAKQR villin\n":           `line 2, column sequence: "villin" after a space is not a block`,
+		"id;sequence\nx;MKT\ny;MKT,\n":                 "line 3, column sequence, residue 4: ',' is not an amino acid",
 		">a\nD\u0410YAQ\n":                             "residue 2: 'А' (U+0410, a Cyrillic letter that looks like A) is not an amino",
 		">a\nDA\u200bYAQ\n":                            "residue 3: U+200B (a zero-width space) is not an amino acid (line 2, column 3)",
 		">a\nMKT\u0131\n":                              "residue 4: 'ı' is not an amino acid",
