@@ -71,8 +71,8 @@ func refuse(p *location, format string, args ...any) error {
 // numbers that do not fit, invalid UTF-8, text after the document, nesting deeper than [MaxDepth] and more than
 // [MaxValues] values are faults, each with the path of the value. The error is of type [DecodeErrors]: all faults, or
 // the one that makes the document unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type
-// json.RawMessage are copied as they are. The maxItems tag of a field limits its slice. A byte order mark at the start is
-// skipped.
+// json.RawMessage are copied as they are. The maxItems tag of a field limits its slice. A byte order mark at the start
+// is skipped.
 //
 // encoding/json accepts all of these, and its errors name Go's fields and byte offsets.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }

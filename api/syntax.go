@@ -101,7 +101,8 @@ func isKey(after []byte) bool {
 func (d *decoder) control() error {
 	switch c := d.data[d.at]; c {
 	case '\n', '\r':
-		return d.because(d.at, `the line ends inside of text; a double quote is missing, or the end of a line is written \n`)
+		return d.because(d.at, `the line ends inside of text; a double quote is missing, or the end of a line is `+
+			`written \n`)
 	case '\t':
 		return d.because(d.at, `a tab inside of text is written \t`)
 	default:

@@ -386,7 +386,8 @@ func (d *draft) finish(name string) error {
 	if name != "" {
 		given := name
 		if name = d.unique.Name(name, pleat.MaxName); name != given {
-			d.addNote("Another job of the file is named %q, so this one was named %q", pleat.Clip(given), pleat.Clip(name))
+			d.addNote("Another job of the file is named %q, so this one was named %q", pleat.Clip(given),
+				pleat.Clip(name))
 			d.job.Name = name
 		}
 	}

@@ -19,7 +19,8 @@ var (
 )
 
 // guess detects a file's format from its first character, from the keys of JSON and YAML, or from the columns of a
-// table. Text of letters, numbers of residues and what stands between chains is read as FASTA; anything else is an error.
+// table. Text of letters, numbers of residues and what stands between chains is read as FASTA; anything else is an
+// error.
 func guess(text string) (Name, error) {
 	start := strings.TrimSpace(text)
 	switch {

@@ -35,8 +35,8 @@ func (r *record) readLigand(in *reading) error {
 	for _, l := range r.lines[1:] {
 		_, err := chem.CheckSMILES(text)
 		if r.kind == "ccd" || err == nil || name != "" {
-			return pleat.Invalidf("line %d: a second line follows the ligand of %s; each ligand needs a header of its own",
-				l.number, r.place())
+			return pleat.Invalidf("line %d: a second line follows the ligand of %s; each ligand needs a header of its "+
+				"own", l.number, r.place())
 		}
 		var more string
 		more, name = splitName(l.text)
@@ -46,12 +46,13 @@ func (r *record) readLigand(in *reading) error {
 	switch {
 	case name == "":
 	case strings.HasPrefix(name, "|"):
-		return pleat.Invalidf("%s has the extension %q after its SMILES, which no ligand takes; leave it out, or give the "+
-			"molecule as one of constraints.components", r.place(), pleat.Clip(name))
+		return pleat.Invalidf("%s has the extension %q after its SMILES, which no ligand takes; leave it out, or give "+
+			"the molecule as one of constraints.components", r.place(), pleat.Clip(name))
 	case r.label == "":
 		r.label, r.short = name, nameOf(name)
 	default:
-		in.addNote("%s: the name %q after the ligand is not used, since the header has one", r.place(), pleat.Clip(name))
+		in.addNote("%s: the name %q after the ligand is not used, since the header has one", r.place(),
+			pleat.Clip(name))
 	}
 	return nil
 }
@@ -122,8 +123,8 @@ func (d *draft) modifyByCode(q *pleat.Sequence, c *chainText, name string, state
 		}
 		unknown := q.Text[i] == pleat.Letters(q.Kind)[len(pleat.Letters(q.Kind))-1]
 		if unknown && (!stated || len(code) < 3) { // it may be a SMILES
-			return pleat.Invalidf("%s, residue %d: the letter of which (%s) is a modification is not known here; a header "+
-				"such as >A|protein says that it is a residue, >A|smiles that the text is a SMILES", name, i+1, code)
+			return pleat.Invalidf("%s, residue %d: the letter of which (%s) is a modification is not known here; a "+
+				"header such as >A|protein says that it is a residue, >A|smiles that the text is a SMILES", name, i+1, code)
 		}
 		q.Modifications = append(q.Modifications, pleat.Modification{Residue: i + 1, CCD: code})
 		list = append(list, fmt.Sprintf("%d %s (%c)", i+1, code, q.Text[i]))
@@ -226,8 +227,8 @@ func (p *chainReader) fault(i int) error {
 	case '-', '.':
 		return pleat.Invalidf("%s: %q is a gap; give the sequence without its alignment", at, l)
 	case '[', '{', ')':
-		return pleat.Invalidf("%s: %q cannot stand here; a modified residue is written as the code of its component in "+
-			"parentheses in the place of its letter, such as (SEP)", at, l)
+		return pleat.Invalidf("%s: %q cannot stand here; a modified residue is written as the code of its component "+
+			"in parentheses in the place of its letter, such as (SEP)", at, l)
 	}
 	kind := cmp.Or(pleat.EntityKind(p.r.kind), pleat.Protein)
 	return pleat.Invalidf("%s, residue %d: %s (%s)", p.r.name(), len(p.chains[len(p.chains)-1].text)+1,
@@ -322,8 +323,8 @@ const (
 )
 
 // strayToken returns the first token that is no block of a sequence, and seems to be a name behind it; nil: there is
-// none. Blocks have one length, but for the last one, which may be shorter, and one case. Of two blocks of different
-// lengths the first has at most longest letters.
+// none. Blocks have one length, but for the last one, which may be shorter, and one case. If there are two of different
+// lengths, the first has at most longest letters.
 func strayToken(line []rune, all []token, longest int) *token {
 	first := line[all[0].from:all[0].to]
 	for i := range all[1:] {
@@ -351,8 +352,8 @@ func notABlock(line []rune, t *token) string {
 
 // Headers of programs whose first word is not a name.
 var (
-	// designHeader matches the headers of ProteinMPNN and LigandMPNN: fields of a key and a value, after the name of the
-	// input where it has one.
+	// designHeader matches the headers of ProteinMPNN and LigandMPNN: fields of a key and a value, after the name of
+	// the input where it has one.
 	designHeader = regexp.MustCompile(`^(?:([^,=]+), )?(?:T|id|score)=[^,]*, .*(?:score|seed)=`)
 	// numbered matches the field of such a header that numbers the designs.
 	numbered = regexp.MustCompile(`(?:^|, )((?:id|sample)=[0-9]{1,9})(?:,|$)`)

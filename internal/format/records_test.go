@@ -55,7 +55,8 @@ func TestRecords(t *testing.T) {
 		},
 		{
 			name: "modified residues",
-			text: ">protein|name=a\nRKDES(MSE)EES(SEP)GG\n>rna|name=r\nGG(PSU)CU\n>dna|name=d\n(DG)AT(5CM)T\n>protein|name=p\nA(0AF)(ALA)G\n",
+			text: ">protein|name=a\nRKDES(MSE)EES(SEP)GG\n>rna|name=r\nGG(PSU)CU\n>dna|name=d\n(DG)AT(5CM)T\n" +
+				">protein|name=p\nA(0AF)(ALA)G\n",
 			want: FASTA,
 			jobs: [][]string{{"given", "protein A RKDESMEESSGG MSE@6 SEP@10 (a)", "rna B GGUCU PSU@3 (r)", "dna C GATCT 5CM@4 (d)",
 				"protein D AXAG 0AF@2 (p)"}},
@@ -78,8 +79,8 @@ func TestRecords(t *testing.T) {
 		},
 		{
 			name: "ligands",
-			text: ">A|protein\nMKT\n>B|smiles\nCC(=O)O acetic acid\n>C|smiles x\nCCO\tethanol\n>D|ccd\natp the cofactor\n" +
-				">E|smiles\nCC(\n=O)O\n",
+			text: ">A|protein\nMKT\n>B|smiles\nCC(=O)O acetic acid\n>C|smiles x\nCCO\tethanol\n" +
+				">D|ccd\natp the cofactor\n>E|smiles\nCC(\n=O)O\n",
 			want: FASTA,
 			jobs: [][]string{{"given", "protein A MKT", "ligand B CC(=O)O (acetic acid)", "ligand C CCO (x)",
 				"ligand D ATP ccd (the cofactor)", "ligand E CC(=O)O"}},
@@ -89,8 +90,8 @@ func TestRecords(t *testing.T) {
 		},
 		{ // GenBank, EMBL and UniProt number residues
 			name: "numbered",
-			text: ">g\n        1 mkvlaaglla llaqvssgah\n       21 ggg\n>u\n        10         20\nMKVLAAGLLA LLAQVSSGAH\n\n" +
-				">e\n     MKVLAAGLLA LLAQVSSGAH        20\n     GGG        23\n",
+			text: ">g\n        1 mkvlaaglla llaqvssgah\n       21 ggg\n" +
+				">u\n        10         20\nMKVLAAGLLA LLAQVSSGAH\n\n>e\n     MKVLAAGLLA LLAQVSSGAH        20\n     GGG        23\n",
 			want: FASTA,
 			jobs: [][]string{{"g + 2 more", "protein A MKVLAAGLLALLAQVSSGAHGGG (g)",
 				"protein B MKVLAAGLLALLAQVSSGAH (u)", "protein C MKVLAAGLLALLAQVSSGAHGGG (e)"}},

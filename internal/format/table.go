@@ -180,8 +180,8 @@ func readColabFold(text string, in *reading) error {
 		})
 }
 
-// addColons adds the proteins of a row of ColabFold, which colons separate. The alignment is that of the only protein, or
-// ColabFold's of the complex, which has all chains in one row and is split when it is read.
+// addColons adds the proteins of a row of ColabFold, which colons separate. The alignment is that of the only protein,
+// or ColabFold's of the complex, which has all chains in one row and is split when it is read.
 func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
 	at := r.place("sequence")
 	chains := strings.Split(sequence, ":")

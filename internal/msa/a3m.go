@@ -41,8 +41,8 @@ type Row struct {
 func (a *Alignment) Query() string { return a.Rows[0].Text }
 
 // Read parses an A3M file. Its first row must equal query; if query is empty, it must have no gaps and no insertions.
-// ColabFold's alignment of a complex is read as that of the chain which is the query. Comments (#), empty lines and dots
-// are ignored, and an asterisk becomes X. The error is one sentence that names the row or line.
+// ColabFold's alignment of a complex is read as that of the chain which is the query. Comments (#), empty lines and
+// dots are ignored, and an asterisk becomes X. The error is one sentence that names the row or line.
 func Read(r io.Reader, query string) (*Alignment, error) {
 	b := builder{query: query}
 	if err := b.read(r); err != nil {
@@ -59,8 +59,8 @@ func Check(r io.Reader) error {
 	return (&builder{drop: true}).read(r)
 }
 
-// ReadQueries returns the sequences that an A3M file aligns: its first row, or the chains of a complex. It reads no more
-// of the file than it needs.
+// ReadQueries returns the sequences that an A3M file aligns: its first row, or the chains of a complex. It reads no
+// more of the file than it needs.
 func ReadQueries(r io.Reader) ([]string, error) {
 	b := builder{drop: true, first: true}
 	err := b.read(r)

@@ -119,8 +119,8 @@ func (c *complexReader) readQueries(n int, parts []string) error {
 			continue
 		}
 		if at := notCapital(part); at >= 0 {
-			return fmt.Errorf("row %d is the first of chain %d and has %q at its position %d; it must be the chain itself, "+
-				"in capitals without gaps", n, i+1, part[at], at+1)
+			return fmt.Errorf("row %d is the first of chain %d and has %q at its position %d; it must be the chain "+
+				"itself, in capitals without gaps", n, i+1, part[at], at+1)
 		}
 		c.queries[i] = part
 		c.missing--

@@ -186,8 +186,8 @@ func (r *Resolver) checkLibrary(ctx context.Context, files []runs.ReferencedAlig
 	err := msa.Match(names, proteins, func(i int) (string, error) {
 		begins, err := r.alignedSequences(ctx, files[i], "from")
 		if err == nil && len(begins) > 1 {
-			err = pleat.InvalidField("from", ": the alignment %s of the library item is ColabFold's of a complex; name it "+
-				"as the msa of each of its chains", pleat.Clip(files[i].Name))
+			err = pleat.InvalidField("from", ": the alignment %s of the library item is ColabFold's of a complex; "+
+				"name it as the msa of each of its chains", pleat.Clip(files[i].Name))
 		}
 		if err != nil {
 			return "", err
@@ -207,7 +207,8 @@ func (r *Resolver) checkLibrary(ctx context.Context, files []runs.ReferencedAlig
 		pleat.MSANone)
 }
 
-// alignedSequences returns the sequences that the alignment which a field names aligns: one, or the chains of a complex.
+// alignedSequences returns the sequences that the alignment which a field names aligns: one, or the chains of a
+// complex.
 func (r *Resolver) alignedSequences(
 	ctx context.Context, file runs.ReferencedAlignment, field string,
 ) ([]string, error) {
