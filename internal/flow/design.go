@@ -274,7 +274,12 @@ func readBinder(f *fields, t *DesignTask) {
 	kinds := []string{binderProtein, binderPeptide, binderNanobody}
 	b.Kind = in.enum("kind", binderProtein, kinds)
 	b.Cyclic = in.flag("cyclic")
-	b.Sequence = strings.ToUpper(strings.Join(strings.Fields(in.string("sequence", 4000)), ""))
+	text := in.string("sequence", 4000)
+	if at := splitNumber.FindString(text); at != "" {
+		in.fail(in.pathOf("sequence"), " has %q, a number with white space in it; two numbers need letters between them, "+
+			"or one is meant", pleat.Clip(at))
+	}
+	b.Sequence = strings.ToUpper(strings.Join(strings.Fields(text), ""))
 	length := readLength(in)
 	switch {
 	case b.Sequence != "" && length != "":
@@ -324,6 +329,9 @@ func checkDisulfides(f *fields, b *Binder) {
 		}
 	}
 }
+
+// splitNumber matches digits that become one number without the white space between them.
+var splitNumber = regexp.MustCompile(`[0-9]\s+[0-9]`)
 
 // lengthRange matches the lengths of a binder.
 var lengthRange = regexp.MustCompile(`^([0-9]{1,4})(?:\.\.([0-9]{1,4}))?$`)

@@ -153,15 +153,15 @@ func (f *fields) string(name string, most int, others ...string) string {
 
 // protein returns a sequence of amino acids in capitals without spaces. has is who knows which letters, for messages.
 func (f *fields) protein(name string, most int, has string) string {
-	s := strings.ToUpper(strings.Join(strings.Fields(f.string(name, most)), ""))
+	s := strings.Join(strings.Fields(f.string(name, most)), "")
 	for i, r := range []rune(s) {
-		if !strings.ContainsRune(aminoAcids, r) {
+		if r > unicode.MaxASCII || !strings.ContainsRune(aminoAcids, unicode.ToUpper(r)) {
 			f.fail(f.pathOf(name), ", residue %d: %s; %s the letters %s", i+1, pleat.NotALetter(pleat.Protein, r), has,
 				aminoAcids)
 			break
 		}
 	}
-	return s
+	return strings.ToUpper(s)
 }
 
 // enum reads one of several words; def if it is absent.
