@@ -276,8 +276,8 @@ func readBinder(f *fields, t *DesignTask) {
 	b.Cyclic = in.flag("cyclic")
 	text := in.string("sequence", 4000)
 	if at := splitNumber.FindString(text); at != "" {
-		in.fail(in.pathOf("sequence"), " has %q, a number with white space in it; two numbers need letters between them, "+
-			"or one is meant", pleat.Clip(at))
+		in.fail(in.pathOf("sequence"), " has %q, a number with white space in it; two numbers need letters between "+
+			"them, or one is meant", pleat.Clip(at))
 	}
 	b.Sequence = strings.ToUpper(strings.Join(strings.Fields(text), ""))
 	length := readLength(in)

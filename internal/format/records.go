@@ -124,7 +124,8 @@ func (d *draft) modifyByCode(q *pleat.Sequence, c *chainText, name string, state
 		unknown := q.Text[i] == pleat.Letters(q.Kind)[len(pleat.Letters(q.Kind))-1]
 		if unknown && (!stated || len(code) < 3) { // it may be a SMILES
 			return pleat.Invalidf("%s, residue %d: the letter of which (%s) is a modification is not known here; a "+
-				"header such as >A|protein says that it is a residue, >A|smiles that the text is a SMILES", name, i+1, code)
+				"header such as >A|protein says that it is a residue, >A|smiles that the text is a SMILES", name, i+1,
+				code)
 		}
 		q.Modifications = append(q.Modifications, pleat.Modification{Residue: i + 1, CCD: code})
 		list = append(list, fmt.Sprintf("%d %s (%c)", i+1, code, q.Text[i]))
