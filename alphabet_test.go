@@ -13,6 +13,8 @@ func TestNotALetter(t *testing.T) {
 		{Protein, 'b', "'b' stands for D or N"},
 		{Protein, 'U', "'U' stands for selenocysteine (C is nearest)"},
 		{Protein, 'X', "'X' stands for an unknown residue"},
+		{Protein, 'А', "'А' (U+0410, a Cyrillic letter that looks like A) is not an amino acid"},
+		{Protein, '\u00ad', "U+00AD (a soft hyphen) is not an amino acid"},
 		{RNA, 'T', "'T' is not a nucleotide of RNA"},
 		{DNA, 'B', "'B' is not a nucleotide of DNA"},
 		{DNA, 'N', "'N' stands for an unknown residue"},

@@ -183,8 +183,18 @@ func ScoreNames() []string {
 	return out
 }
 
-// ColumnOf describes the column of a score by its name; false if no score has such a name.
+// otherScoreNames are the names that scores have elsewhere: in results, in events and in the Python client.
+var otherScoreNames = map[string]string{"meanPLLDT": "meanPLDDT", "mean_plddt": "meanPLDDT"}
+
+// ColumnOf describes the column of a score by its name, or the one that the score has elsewhere; false if no score has
+// such a name. The column has its own name, with the chains of the one that was asked for.
 func ColumnOf(name string) (ScoreColumn, bool) {
+	base, of, ofChains := strings.Cut(name, ".")
+	if own := otherScoreNames[base]; own != "" {
+		if name = own; ofChains {
+			name += "." + of
+		}
+	}
 	i := columnIndex(name)
 	if i < 0 {
 		return ScoreColumn{}, false

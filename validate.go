@@ -42,6 +42,7 @@ func NotALetter(k EntityKind, r rune) string {
 	what := map[EntityKind]string{Protein: "an amino acid", RNA: "a nucleotide of RNA", DNA: "a nucleotide of DNA"}[k]
 	meaning := ""
 	switch u := unicode.ToUpper(r); {
+	case r > unicode.MaxASCII: // some become letters of ASCII in upper case
 	case strings.ContainsRune(letters[k], u):
 		meaning = "an unknown residue"
 	case k == Protein:
@@ -53,7 +54,7 @@ func NotALetter(k EntityKind, r rune) string {
 	if meaning != "" {
 		return fmt.Sprintf("%q stands for %s", r, meaning)
 	}
-	return fmt.Sprintf("%q is not %s", r, what)
+	return words.Character(r) + " is not " + what
 }
 
 // Validate checks the job against the model and completes it: it puts sequences and parameters into canonical form,
@@ -277,7 +278,7 @@ func (v *validation) ligand(i int) {
 	default:
 		if at := strings.IndexFunc(s.Text, func(r rune) bool { return r <= ' ' || r > '~' }); at >= 0 {
 			r, _ := utf8.DecodeRuneInString(s.Text[at:])
-			v.textFault(i, " has %q at position %d; a SMILES has printable ASCII only", r, at+1)
+			v.textFault(i, " has %s at position %d; a SMILES has printable ASCII only", words.Character(r), at+1)
 		}
 	}
 }
@@ -347,7 +348,7 @@ func (v *validation) letters(i int) {
 			return
 		}
 		u := unicode.ToUpper(r)
-		if u > 'Z' || strings.IndexByte(allowed, byte(u)) < 0 {
+		if r > unicode.MaxASCII || strings.IndexByte(allowed, byte(u)) < 0 {
 			v.textFault(i, ", residue %d: %s; the model %q accepts the letters %s", n, NotALetter(s.Kind, r), m.Name,
 				allowed)
 			return

@@ -71,14 +71,15 @@ func refuse(p *location, format string, args ...any) error {
 // numbers that do not fit, invalid UTF-8, text after the document, nesting deeper than [MaxDepth] and more than
 // [MaxValues] values are faults, each with the path of the value. The error is of type [DecodeErrors]: all faults, or
 // the one that makes the document unreadable. Keys are matched exactly. Null leaves a field unchanged. Fields of type
-// json.RawMessage are copied as they are. The maxItems tag of a field limits its slice.
+// json.RawMessage are copied as they are. The maxItems tag of a field limits its slice. A byte order mark at the start
+// is skipped.
 //
 // encoding/json accepts all of these, and its errors name Go's fields and byte offsets.
 func Decode(data []byte, v any) error { return DecodeAs("the request body", data, v) }
 
 // DecodeAs is [Decode] for a document that is not a request. what names it in messages, such as "the file".
 func DecodeAs(what string, data []byte, v any) error {
-	d := &decoder{root: &location{name: what}, data: data}
+	d := &decoder{root: &location{name: what}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	if err := d.note(d.document(what, v)); err != nil {
 		var last *DecodeError
 		if errors.As(err, &last); last.Unreadable { // what was read before may be part of something else
@@ -95,7 +96,7 @@ func DecodeAs(what string, data []byte, v any) error {
 // document reads the whole document into v.
 func (d *decoder) document(what string, v any) error {
 	if at := badUTF8(d.data); at >= 0 {
-		return broken("%s is not valid UTF-8: byte %d", what, at+1)
+		return broken("%s is not valid UTF-8: %s", what, d.place(at))
 	}
 	if d.space(); d.at == len(d.data) {
 		return broken("%s is empty; it must be %s", what, shape(v))
@@ -104,7 +105,7 @@ func (d *decoder) document(what string, v any) error {
 		return err
 	}
 	if d.space(); d.at < len(d.data) {
-		return broken("%s has data after its JSON document, at byte %d", what, d.at+1)
+		return broken("%s has data after its JSON document, at %s", what, d.place(d.at))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -73,22 +74,22 @@ func TestDecodeRefuses(t *testing.T) {
 		{"nothing", ``, `the request body is empty; it must be a JSON object`},
 		{"spaces", " \n", `the request body is empty; it must be a JSON object`},
 		{"null", `null`, `the request body is null; it must be a JSON object`},
-		{"not JSON", `name=x`, `the request body is not JSON: unexpected 'a' at byte 2`},
-		{"yaml", `hello: x`, `the request body is not JSON: unexpected 'h' at byte 1`},
+		{"not JSON", `name=x`, `the request body is not JSON: line 1, column 1: unexpected 'n'`},
+		{"yaml", `hello: x`, `the request body is not JSON: line 1, column 1: unexpected 'h'`},
 		{"array", `[]`, `the request body must be a JSON object`},
 		{"string", `"x"`, `the request body must be a JSON object`},
-		{"cut off", `{"name":"x"`, `the request body is not JSON: it ends too early, after byte 11`},
-		{"cut off in a string", `{"name":"x`, `the request body is not JSON: it ends too early, after byte 10`},
-		{"cut off in an escape", `{"name":"x\`, `the request body is not JSON: it ends too early, after byte 11`},
-		{"trailing comma", `{"name":"x",}`, `the request body is not JSON: unexpected '}' at byte 13`},
-		{"trailing", `{} {}`, `the request body has data after its JSON document, at byte 4`},
-		{"leading zero", `{"params":{"recyclingSteps":01}}`, `the request body is not JSON: unexpected '1' at byte 30`},
-		{"bare minus", `{"params":{"recyclingSteps":-}}`, `the request body is not JSON: unexpected '}' at byte 30`},
-		{"single quotes", `{'name':1}`, `the request body is not JSON: unexpected '\'' at byte 2`},
-		{"control in string", "{\"name\":\"a\nb\"}", `the request body is not JSON: unexpected '\n' at byte 11`},
-		{"bad escape", `{"name":"\x"}`, `the request body is not JSON: unexpected 'x' at byte 11`},
-		{"half a pair", `{"name":"\ud800"}`, `the request body has half of a surrogate pair at byte 10`},
-		{"invalid UTF-8", "{\"name\":\"\xff\"}", `the request body is not valid UTF-8: byte 10`},
+		{"cut off", `{"name":"x"`, `the request body is not JSON: it ends too early, at line 1, column 12`},
+		{"cut off in a string", `{"name":"x`, `the request body is not JSON: it ends too early, at line 1, column 11`},
+		{"cut off in an escape", `{"name":"x\`, `the request body is not JSON: it ends too early, at line 1, column 12`},
+		{"trailing comma", `{"name":"x",}`, `the request body is not JSON: line 1, column 13: unexpected '}': no comma may stand before it`},
+		{"trailing", `{} {}`, `the request body has data after its JSON document, at line 1, column 4`},
+		{"leading zero", `{"params":{"recyclingSteps":01}}`, `the request body is not JSON: line 1, column 30: unexpected '1'`},
+		{"bare minus", `{"params":{"recyclingSteps":-}}`, `the request body is not JSON: line 1, column 30: unexpected '}'`},
+		{"single quotes", `{'name':1}`, `the request body is not JSON: line 1, column 2: text in JSON stands in double quotes, not in single ones`},
+		{"control in string", "{\"name\":\"a\nb\"}", `the request body is not JSON: line 1, column 11: the line ends inside of text; a double quote is missing, or the end of a line is written \n`},
+		{"bad escape", `{"name":"\x"}`, `the request body is not JSON: line 1, column 10: a backslash in JSON text is written twice`},
+		{"half a pair", `{"name":"\ud800"}`, `the request body has half of a surrogate pair at line 1, column 10`},
+		{"invalid UTF-8", "{\"name\":\"\xff\"}", `the request body is not valid UTF-8: line 1, column 10`},
 		{"name is a number", `{"name":5}`, `name must be a string`},
 		{"isPublic is a string", `{"isPublic":"true"}`, `isPublic must be true or false`},
 		{"sequences is an object", `{"sequences":{}}`, `sequences must be an array`},
@@ -105,7 +106,7 @@ func TestDecodeRefuses(t *testing.T) {
 			`sequences[0].proteinChain.count is 1e400; it must be an integer of at most 9007199254740992`},
 		{"scale is 1e999", `{"params":{"stepScale":1e999}}`,
 			`params.stepScale is 1e999; it must be a number of at most 1.8e308`},
-		{"scale is NaN", `{"params":{"stepScale":NaN}}`, `the request body is not JSON: unexpected 'N' at byte 24`},
+		{"scale is NaN", `{"params":{"stepScale":NaN}}`, `the request body is not JSON: line 1, column 24: NaN is no value of JSON; it has null`},
 		{"seed is a number", `{"params":{"seed":7}}`, `params.seed must be a string`},
 		{"model", `{"params":{"model":"mini"}}`, `unknown field "model" in params; did you mean "modelName"?`},
 		{"case", `{"params":{"modelname":"mini"}}`, `unknown field "modelname" in params; did you mean "modelName"?`},
@@ -193,9 +194,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"name":"\ud83d\ude00","params":{"stepScale":-0.5E-3}}`))
 	f.Add([]byte(`{"sequences":[{"rnaSequence":{"sequence":"ACGU","count":1e0}}]}`))
 	f.Add([]byte(`{"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":2,"distance":8}]}}`))
+	f.Add([]byte("\ufeff{'name': None,\n\"x\": C:\\users, // a\n}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var got CreateJob
 		err := Decode(data, &got)
+		data = bytes.TrimPrefix(data, []byte("\ufeff"))
 		if err != nil {
 			var r *DecodeError
 			if !errors.As(err, &r) || r.Message == "" || len(r.Message) > 4000 {

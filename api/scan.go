@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -59,7 +60,7 @@ func (p *location) String() string {
 }
 
 // decoder reads one document from its start to its end, without going back. The cursor at is an index in data; messages
-// count bytes from 1.
+// have its line and column.
 type decoder struct {
 	root   *location // names the document
 	data   []byte
@@ -89,24 +90,18 @@ func (d *decoder) peek() byte {
 	return d.data[d.at]
 }
 
-// broken returns the error for text that is not JSON at the cursor.
-func (d *decoder) broken() error {
-	if d.at >= len(d.data) {
-		return broken("%s is not JSON: it ends too early, after byte %d", d.root, len(d.data))
-	}
-	r, _ := utf8.DecodeRune(d.data[d.at:])
-	return broken("%s is not JSON: unexpected %q at byte %d", d.root, r, d.at+1)
-}
-
 // literal reads one of true, false and null.
 func (d *decoder) literal(s string) error {
-	for i := range len(s) {
-		if d.at >= len(d.data) || d.data[d.at] != s[i] {
-			return d.broken()
-		}
-		d.at++
+	rest := d.data[d.at:]
+	if strings.HasPrefix(s, string(rest[:min(len(rest), len(s))])) && len(rest) < len(s) {
+		d.at = len(d.data)
+	} else if !bytes.HasPrefix(rest, []byte(s)) {
+		return d.broken()
+	} else {
+		d.at += len(s)
+		return nil
 	}
-	return nil
+	return d.broken()
 }
 
 // count counts a value in an array or an object.
@@ -152,7 +147,7 @@ func (d *decoder) entries(p *location, depth int, fn func(key string) error) err
 			d.at++
 			return nil
 		default:
-			return d.broken()
+			return d.separator()
 		}
 	}
 }
@@ -181,7 +176,7 @@ func (d *decoder) elements(p *location, depth int, fn func(i int) error) error {
 			d.at++
 			return nil
 		default:
-			return d.broken()
+			return d.separator()
 		}
 	}
 }
@@ -272,7 +267,7 @@ func (d *decoder) str() (string, error) {
 		case c == '\\':
 			return d.escaped(start)
 		case c < ' ':
-			return "", d.broken()
+			return "", d.control()
 		}
 		d.at++
 	}
@@ -289,12 +284,13 @@ func (d *decoder) escaped(start int) (string, error) {
 			d.at++
 			return string(b), nil
 		case c < ' ':
-			return "", d.broken()
+			return "", d.control()
 		case c != '\\':
 			b = append(b, c)
 			d.at++
 			continue
 		}
+		backslash := d.at
 		if d.at++; d.at >= len(d.data) {
 			break
 		}
@@ -308,7 +304,7 @@ func (d *decoder) escaped(start int) (string, error) {
 		}
 		i := strings.IndexByte(`"\/bfnrt`, d.data[d.at])
 		if i < 0 {
-			return "", d.broken()
+			return "", d.badEscape(backslash)
 		}
 		b = append(b, "\"\\/\b\f\n\r\t"[i])
 		d.at++
@@ -336,11 +332,12 @@ func (d *decoder) unicode() (rune, error) {
 			return (high-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
 		}
 	}
-	return 0, broken("%s has half of a surrogate pair at byte %d", d.root, at)
+	return 0, broken("%s has half of a surrogate pair at %s", d.root, d.place(at-1))
 }
 
 // hex4 reads the u of an escape and its four hexadecimal digits.
 func (d *decoder) hex4() (rune, error) {
+	backslash := d.at - 1
 	d.at++ // u
 	var r rune
 	for range 4 {
@@ -356,7 +353,7 @@ func (d *decoder) hex4() (rune, error) {
 		case c >= 'A' && c <= 'F':
 			c -= 'A' - 10
 		default:
-			return 0, d.broken()
+			return 0, d.badEscape(backslash)
 		}
 		r = r<<4 | rune(c)
 		d.at++

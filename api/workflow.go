@@ -18,7 +18,7 @@ const (
 type CreateWorkflow struct {
 	WorkflowName string          `json:"workflow_name" doc:"qna_v1: a question about a structure; md: a simulation of its dynamics. Aliases: evolla_v1, calvados_openmm_v1." example:"qna_v1"`
 	Name         string          `json:"name,omitempty" doc:"Name of the workflow; absent: the question, or what is simulated." maxLength:"255" example:"What binds here?"`
-	Input        json.RawMessage `json:"workflow_input" doc:"Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are kept."`
+	Input        json.RawMessage `json:"workflow_input" doc:"Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are refused."`
 	CreateMode   string          `json:"create_mode,omitempty" doc:"draft: create the workflow without running it; POST /v1/workflows/execute runs it." enum:"CreateMode"`
 	ProjectID    string          `json:"projectId,omitempty" doc:"The project that owns it; absent: that of the key, else your own." format:"uuid"`
 }

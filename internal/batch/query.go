@@ -48,11 +48,11 @@ func ParseSort(text string) (Sort, error) {
 	}
 	switch {
 	case !directed:
-		return Sort{name, c.HigherBetter}, nil
+		return Sort{c.Name, c.HigherBetter}, nil
 	case direction != "asc" && direction != "desc":
 		return Sort{}, pleat.InvalidField("sort", " has the direction %q; it may be asc or desc", pleat.Clip(direction))
 	}
-	return Sort{name, direction == "desc"}, nil
+	return Sort{c.Name, direction == "desc"}, nil
 }
 
 // columnNamed describes the column of a name that a field of the query has.
@@ -114,7 +114,8 @@ func (f *Filter) parse(n int, text string) error {
 	case "customId":
 		return f.parseCustomID(n, op, value)
 	}
-	if _, err := columnNamed("filter, condition "+strconv.Itoa(n)+",", name); err != nil {
+	c, err := columnNamed("filter, condition "+strconv.Itoa(n)+",", name)
+	if err != nil {
 		return pleat.ErrorsOf(err)[0].At("filter")
 	}
 	if op == contains {
@@ -124,7 +125,7 @@ func (f *Filter) parse(n int, text string) error {
 	if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 		return pleat.InvalidField("filter", ", condition %d: %q is not a number", n, pleat.Clip(value))
 	}
-	f.Conditions = append(f.Conditions, pleat.ScoreCondition{Name: name, Op: op, Value: number})
+	f.Conditions = append(f.Conditions, pleat.ScoreCondition{Name: c.Name, Op: op, Value: number})
 	return nil
 }
 

@@ -138,6 +138,8 @@ func TestQuery(t *testing.T) {
 	for text, want := range map[string]Sort{
 		"":                   {},
 		"meanPLDDT":          {"meanPLDDT", true},
+		"meanPLLDT":          {"meanPLDDT", true}, // as results have it
+		"mean_plddt.A-B:asc": {"meanPLDDT.A-B", false},
 		"max_pae_score":      {"max_pae_score", false},
 		"ipsae.A-B:asc":      {"ipsae.A-B", false},
 		"max_pae_score:desc": {"max_pae_score", true},
@@ -146,7 +148,7 @@ func TestQuery(t *testing.T) {
 			t.Errorf("sort %q: %+v %v", text, got, err)
 		}
 	}
-	f, err := ParseFilter(" meanPLDDT >= 80,status=completed,customId ~ a>=b ,ipsae.A-B!=-1e3")
+	f, err := ParseFilter(" meanPLLDT >= 80,status=completed,customId ~ a>=b ,ipsae.A-B!=-1e3")
 	id := pleat.TextCondition{Text: "a>=b", IsPart: true}
 	want := Filter{pleat.StateCompleted, id, []pleat.ScoreCondition{{Name: "meanPLDDT", Op: ">=", Value: 80},
 		{Name: "ipsae.A-B", Op: "!=", Value: -1000}}}

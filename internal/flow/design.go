@@ -86,6 +86,10 @@ var binderKinds = map[string]struct{ length, protocol string }{
 	binderNanobody: {"", "nanobody-anything"},
 }
 
+// designFields are the fields of a design besides its parameters. Which of them it takes depends on what it is made of.
+var designFields = []string{"inputYML", "inputYMLLibraryItemId", "files", "protocol", "target", "targetChains",
+	"numbering", "epitope", "avoid", "binder", "redesign"}
+
 // readDesign reads a design into p.
 func readDesign(f *fields, p *Plan) {
 	d := &DesignPlan{}
@@ -93,6 +97,8 @@ func readDesign(f *fields, p *Plan) {
 	if f.raws == nil {
 		return // it is no object, which is the only fault
 	}
+	f.know(designFields...)
+	f.know(design.ParamNames...)
 	hasSpec := f.raw("inputYML") != nil || f.raw("inputYMLLibraryItemId") != nil
 	door := design.Door{Snake: true, NumDesigns: 50, Budget: 5}
 	protocol := f.string("protocol", 64)
@@ -110,8 +116,8 @@ func readDesign(f *fields, p *Plan) {
 		}
 		f.raws["protocolName"] = f.raws["protocol"]
 	}
-	for _, name := range design.ParamNames {
-		f.raw(name)
+	if raw := string(f.raw("files")); !hasSpec && raw != "" && raw != "[]" {
+		f.fail(f.pathOf("files"), " are those that inputYML names, which is absent")
 	}
 	var err error
 	d.Params, err = design.ReadParams(f.raws, f.path, door)
@@ -245,7 +251,7 @@ func readResidues(f *fields, name string, most int) []ChainResidues {
 	var out []ChainResidues
 	total := 0
 	for i, item := range list {
-		in := &fields{path: fmt.Sprintf("%s[%d]", f.pathOf(name), i), faults: f.faults}
+		in := f.within(fmt.Sprintf("%s[%d]", f.pathOf(name), i))
 		if json.Unmarshal(item, &in.raws) != nil || in.raws == nil {
 			f.fail(in.path, " is %s; it must be an object with chain_id and res_idx", clip(item))
 			continue
@@ -318,7 +324,12 @@ func readBinder(f *fields, t *DesignTask) {
 	kinds := []string{binderProtein, binderPeptide, binderNanobody}
 	b.Kind = in.enum("kind", binderProtein, kinds)
 	b.Cyclic = in.flag("cyclic")
-	b.Sequence = strings.ToUpper(strings.Join(strings.Fields(in.string("sequence", 4000)), ""))
+	text := in.string("sequence", 4000)
+	if at := splitNumber.FindString(text); at != "" {
+		in.fail(in.pathOf("sequence"), " has %q, a number with white space in it; two numbers need letters between "+
+			"them, or one is meant", pleat.Clip(at))
+	}
+	b.Sequence = strings.ToUpper(strings.Join(strings.Fields(text), ""))
 	length := readLength(in)
 	switch {
 	case b.Sequence != "" && length != "":
@@ -368,6 +379,9 @@ func checkDisulfides(f *fields, b *Binder) {
 		}
 	}
 }
+
+// splitNumber matches digits that become one number without the white space between them.
+var splitNumber = regexp.MustCompile(`[0-9]\s+[0-9]`)
 
 // lengthRange matches the lengths of a binder.
 var lengthRange = regexp.MustCompile(`^([0-9]{1,4})(?:\.\.([0-9]{1,4}))?$`)

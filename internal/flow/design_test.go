@@ -185,6 +185,8 @@ func TestDesignRefusals(t *testing.T) {
 		`{"target":{"pdbId":"x"}}`:                                               `workflow_input.target.pdbId is "X"; it must be an id`,
 		`{"target":{"sequence":"MK1"}}`:                                          "workflow_input.target.sequence, residue 3",
 		`{"target":{"sequense":"MK"}}`:                                           `unknown field "sequense" in workflow_input.target; did you mean "sequence"?`,
+		`{"target":{"sequence":"MK"},"binder":{"sequence":"GG5 10GG"}}`:          `workflow_input.binder.sequence has "5 1", a number with`,
+		`{"target":{"sequence":"M\u0131"}}`:                                      "workflow_input.target.sequence, residue 2: 'ı' is not an amino acid",
 		`{"target":{"smiles":""}}`:                                               "workflow_input.target.smiles is empty",
 		`{"target":{"smiles":"CCCC1"}}`:                                          `workflow_input.target.smiles at position 5: the ring is not closed`,
 		`{"target":{"smiles":"C(C"}}`:                                            `workflow_input.target.smiles at position 2: the branch is not closed`,

@@ -19,7 +19,8 @@ import (
 type fields struct {
 	path   string                     // of the object, such as workflow_input.config
 	raws   map[string]json.RawMessage // by name as given
-	known  []string                   // every spelling that was read
+	known  []string                   // the names that were read, in the spelling of the documentation
+	nested []*fields                  // the objects in fields of this one that were read
 	faults *pleat.Errors              // shared by nested objects
 }
 
@@ -66,8 +67,8 @@ func (f *fields) raw(names ...string) json.RawMessage {
 	var found json.RawMessage
 	under := ""
 	for _, n := range names {
+		f.know(n)
 		for _, s := range spellings(n) {
-			f.known = append(f.known, s)
 			v, ok := f.raws[s]
 			if !ok || string(v) == "null" {
 				continue
@@ -79,6 +80,15 @@ func (f *fields) raw(names ...string) json.RawMessage {
 		}
 	}
 	return found
+}
+
+// know records that fields of these names exist.
+func (f *fields) know(names ...string) {
+	for _, n := range names {
+		if !slices.Contains(f.known, n) {
+			f.known = append(f.known, n)
+		}
+	}
 }
 
 // spellings returns a name in snake_case and in camelCase.
@@ -143,15 +153,15 @@ func (f *fields) string(name string, most int, others ...string) string {
 
 // protein returns a sequence of amino acids in capitals without spaces. has is who knows which letters, for messages.
 func (f *fields) protein(name string, most int, has string) string {
-	s := strings.ToUpper(strings.Join(strings.Fields(f.string(name, most)), ""))
+	s := strings.Join(strings.Fields(f.string(name, most)), "")
 	for i, r := range []rune(s) {
-		if !strings.ContainsRune(aminoAcids, r) {
+		if r > unicode.MaxASCII || !strings.ContainsRune(aminoAcids, unicode.ToUpper(r)) {
 			f.fail(f.pathOf(name), ", residue %d: %s; %s the letters %s", i+1, pleat.NotALetter(pleat.Protein, r), has,
 				aminoAcids)
 			break
 		}
 	}
-	return s
+	return strings.ToUpper(s)
 }
 
 // enum reads one of several words; def if it is absent.
@@ -221,10 +231,17 @@ func (f *fields) object(name string) *fields {
 	if raw == nil {
 		return nil
 	}
-	in := &fields{path: f.pathOf(name), faults: f.faults}
+	in := f.within(f.pathOf(name))
 	if json.Unmarshal(raw, &in.raws) != nil || in.raws == nil {
 		f.fail(in.path, " is %s; it must be an object", clip(raw))
 	}
+	return in
+}
+
+// within returns an object in a field of f, which has no fields yet.
+func (f *fields) within(path string) *fields {
+	in := &fields{path: path, faults: f.faults}
+	f.nested = append(f.nested, in)
 	return in
 }
 
@@ -253,7 +270,7 @@ const maxUnknown = 200
 func (f *fields) unknown() []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(f.raws)) {
-		if !slices.Contains(f.known, k) && string(f.raws[k]) != "null" {
+		if !f.knows(k) && string(f.raws[k]) != "null" {
 			out = append(out, k)
 		}
 	}
@@ -264,8 +281,13 @@ func (f *fields) unknown() []string {
 	return out
 }
 
-// nested returns a fault of one of the object's fields with its whole path. The message of fault starts with its Field.
-func (f *fields) nested(fault *pleat.Error) error {
+// knows reports whether a call has read a field, in either spelling.
+func (f *fields) knows(name string) bool {
+	return slices.ContainsFunc(f.known, func(n string) bool { return slices.Contains(spellings(n), name) })
+}
+
+// inside returns a fault of one of the object's fields with its whole path. The message of fault starts with its Field.
+func (f *fields) inside(fault *pleat.Error) error {
 	return &pleat.Error{Code: fault.Code, Field: f.pathOf(fault.Field), Message: f.pathOf(fault.Message)}
 }
 
@@ -278,14 +300,38 @@ func (f *fields) failUnknown(name, hint string) {
 // clip shortens a value for a message.
 func clip(raw json.RawMessage) string { return pleat.Clip(string(raw)) }
 
-// misspells returns the name that was read so far of which a name is a misspelling; "" if there is none.
+// misspells returns the name that was read so far of which a name is a misspelling, in the spelling of the request; ""
+// if there is none.
 func (f *fields) misspells(name string) string {
 	for _, known := range f.known {
 		if words.Misspells(name, known) {
-			return known
+			return f.spell(name, known)
 		}
 	}
 	return ""
+}
+
+// spell returns the name of a field in the spelling of the request: that of the name which is there instead, else that
+// of its other fields, else that of the documentation.
+func (f *fields) spell(got, name string) string {
+	both := spellings(name)
+	if len(both) == 1 || strings.Contains(name, ".") {
+		return name
+	}
+	isCamel := func(s string) bool { return strings.ContainsFunc(s, unicode.IsUpper) }
+	isSnake := func(s string) bool { return strings.Contains(s, "_") }
+	keys := slices.Sorted(maps.Keys(f.raws))
+	switch {
+	case isSnake(got):
+		return both[0]
+	case isCamel(got):
+		return both[1]
+	case slices.ContainsFunc(keys, isCamel) && !slices.ContainsFunc(keys, isSnake):
+		return both[1]
+	case slices.ContainsFunc(keys, isSnake) && !slices.ContainsFunc(keys, isCamel):
+		return both[0]
+	}
+	return name
 }
 
 // failMisspelt refuses unknown fields that misspell one that was read, and reports whether there are any.
@@ -297,4 +343,23 @@ func (f *fields) failMisspelt() (found bool) {
 		}
 	}
 	return found
+}
+
+// refuseUnknown refuses every field that no call has read, here and in nested objects.
+func (f *fields) refuseUnknown() {
+	for _, name := range f.unknown() {
+		hint := f.misspells(name)
+		if near := words.Nearest(name, f.known); hint == "" && near != "" {
+			hint = f.spell(name, near)
+		}
+		if hint != "" {
+			f.failUnknown(name, hint)
+			continue
+		}
+		f.refuse(pleat.Invalidf("unknown field %q in %s; it may have %s", pleat.Clip(name), f.path,
+			strings.Join(f.known, ", ")).At(f.pathOf(pleat.Clip(name))))
+	}
+	for _, in := range f.nested {
+		in.refuseUnknown()
+	}
 }

@@ -108,6 +108,8 @@ type Plan struct {
 
 	Destinations []pleat.DestinationSetting // Webhooks, parsed
 
+	strict bool // unknown fields are refused
+
 	// Size is what the resolver of the source knows of its files, see Choose.
 	Size SourceSize
 }
@@ -168,9 +170,8 @@ func (p *Plan) Sources() []StructureSource {
 }
 
 // Parse parses the workflow_input of a workflow, given by its alias (qna, evolla, md, openmm, compare, alignment). Keys
-// are read in
-// snake_case and in camelCase; null equals absent. Unknown fields are ignored, except that md refuses misspelt fields
-// and physics that the engine does not support.
+// are read in snake_case and in camelCase; null equals absent. It is for an input that was accepted before: unknown
+// fields are ignored, except that md refuses misspelt fields and physics that the engine does not support.
 //
 // An error is a [pleat.Errors] with CodeInvalid: every fault with the path of its field, but only the first of a field.
 // Checks that depend on a field with a fault are left out.
@@ -181,6 +182,17 @@ func Parse(alias string, input json.RawMessage) (Plan, error) {
 // ParseDraft is [Parse] for a draft, whose question may be blank.
 func ParseDraft(alias string, input json.RawMessage) (Plan, error) {
 	return parse(Plan{Alias: alias, Draft: true}, input, inputPath)
+}
+
+// ParseRequest is [Parse], or [ParseDraft], for the input of a new workflow, in which unknown fields are refused too.
+func ParseRequest(alias string, draft bool, input json.RawMessage) (Plan, error) {
+	return parse(Plan{Alias: alias, Draft: draft, strict: true}, input, inputPath)
+}
+
+// unusedFields are the fields of inputs that clients of the founding interface send and that mean nothing here, besides
+// those that a kind reads and does not use.
+var unusedFields = []string{
+	"name", // of the workflow, once more: forms of simulations
 }
 
 // parse completes a plan, of which Alias and Draft are set, from its input at a path.
@@ -218,6 +230,10 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	var err error
 	p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, f.pathOf("webhooks"))
 	f.refuse(err)
+	if p.strict {
+		f.know(unusedFields...)
+		f.refuseUnknown()
+	}
 	if err := f.faults.Err(); err != nil {
 		return Plan{}, err
 	}

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -28,6 +27,7 @@ var aminoAcids = pleat.KnownLetters(pleat.Protein)
 // because a setting under such a name would be ignored.
 var commonMisnomers = map[string]string{
 	"temperature": "temp", "temp_k": "temp", "ionic_strength": "ionic", "salt": "ionic", "ph_value": "pH",
+	"length": "sim_length_ns", "duration": "sim_length_ns", "time": "sim_length_ns", "time_ns": "sim_length_ns",
 	"length_ns": "sim_length_ns", "simulation_length_ns": "sim_length_ns", "simulation_time_ns": "sim_length_ns",
 	"sim_time_ns": "sim_length_ns", "n_steps": "sim_length_ns", "steps": "sim_length_ns",
 	"step_ns": "step_size_ns", "save_interval_ns": "step_size_ns", "frame_interval_ns": "step_size_ns",
@@ -71,7 +71,9 @@ func readMD(f *fields, p *Plan) {
 	readEngine(f, p)
 	checkPhysics(f, m)
 	for _, name := range f.unknown() {
-		if hint := cmp.Or(commonMisnomers[strings.ToLower(name)], f.misspells(name)); hint != "" {
+		if meant := commonMisnomers[strings.ToLower(name)]; meant != "" {
+			f.failUnknown(name, f.spell(name, meant))
+		} else if hint := f.misspells(name); hint != "" {
 			f.failUnknown(name, hint)
 		}
 	}
@@ -250,13 +252,13 @@ func checkPhysics(f *fields, m *pleat.MDInput) {
 	p.Temp, p.Ionic, p.PH, p.Box = m.Temp, m.Ionic, m.PH, m.BoxNm
 	p.SaveNs, p.LengthNs = m.StepNs, m.LengthNs
 	for _, fault := range p.Faults() {
-		f.refuse(f.nested(fault))
+		f.refuse(f.inside(fault))
 	}
 	if m.Preset != PresetIDR || !f.ok("sequence", "preset") {
 		return
 	}
 	n := len(m.Sequence)
 	for _, fault := range pleat.ErrorsOf(p.CheckBox(n, calvados.DisorderedSpan(n))) {
-		f.refuse(f.nested(fault))
+		f.refuse(f.inside(fault))
 	}
 }

@@ -28,6 +28,7 @@ func readQnA(f *fields, p *Plan) {
 	var file pleat.FileRef
 	if files != nil {
 		file = readFile(files, "pdb")
+		files.know("pae") // that of a simulation of the same files
 	}
 	named[SourceLibrary], named[SourceUpload] = item.Item != "", file.Item != ""
 	named[SourcePDB], named[SourceUniProt] = pdb != "", uniprot != ""

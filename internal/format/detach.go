@@ -21,7 +21,7 @@ func Detach(text string, as Name) (string, map[string]string, error) {
 	if as != "" && as != AlphaFold3 || len(text) > MaxDetach || !strings.Contains(text, `"mmcif"`) {
 		return text, nil, nil
 	}
-	plain := strings.TrimPrefix(text, "\ufeff")
+	plain := plainText(text)
 	if as == "" {
 		if found, err := guess(plain); err != nil || found != AlphaFold3 {
 			return text, nil, nil // Import says what is wrong with it

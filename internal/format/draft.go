@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // everything is a model that supports every feature of a job.
@@ -226,9 +227,19 @@ func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 }
 
 // polymer returns the text of a polymer in upper case without white space. A letter that the kind does not allow is
-// an error with its position.
+// an error with its position, and so is white space before what seems to be a name.
 func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 	allowed := pleat.Letters(kind)
+	for l := range strings.Lines(text) {
+		columns := []rune(l)
+		all := tokensOf(columns)
+		if len(all) < 2 || all[0].to-all[0].from >= shortestLine {
+			continue
+		}
+		if stray := strayToken(columns, all, longestBlock); stray != nil {
+			return "", pleat.Invalidf("%s: %s", at, notABlock(columns, stray))
+		}
+	}
 	var b strings.Builder
 	n := 0
 	for _, r := range text {
@@ -239,7 +250,7 @@ func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 		switch n++; {
 		case n > pleat.MaxResidues:
 			return "", pleat.Invalidf("%s has more than %d residues", at, pleat.MaxResidues)
-		case u > 'Z' || strings.IndexByte(allowed, byte(u)) < 0:
+		case r > unicode.MaxASCII || strings.IndexByte(allowed, byte(u)) < 0:
 			return "", pleat.Invalidf("%s, residue %d: %s; the letters are %s", at, n, pleat.NotALetter(kind, r),
 				allowed)
 		}
@@ -267,7 +278,8 @@ func smilesLigand(at, text string) (pleat.Sequence, error) {
 		return q, pleat.Invalidf("%s has %d letters; a SMILES may have %d", at, len(q.Text), pleat.MaxSMILES)
 	case at0 >= 0:
 		r, _ := utf8.DecodeRuneInString(q.Text[at0:])
-		return q, pleat.Invalidf("%s has %q at position %d; a SMILES has printable ASCII only", at, r, at0+1)
+		return q, pleat.Invalidf("%s has %s at position %d; a SMILES has printable ASCII only, and a name belongs "+
+			"elsewhere", at, words.Character(r), at0+1)
 	}
 	return q, nil
 }
@@ -371,11 +383,16 @@ func (d *draft) finish(name string) error {
 	}
 	d.settleAlignments()
 	d.job.Params.Model = d.opt.Model
+	if name != "" {
+		given := name
+		if name = d.unique.Name(name, pleat.MaxName); name != given {
+			d.addNote("Another job of the file is named %q, so this one was named %q", pleat.Clip(given),
+				pleat.Clip(name))
+			d.job.Name = name
+		}
+	}
 	if err := d.job.Validate(everything); err != nil {
 		return pleat.Invalidf("no job can be made of %s: %s", cmp.Or(strings.TrimSuffix(d.at, "."), "the file"), err)
-	}
-	if name != "" {
-		name = d.unique.Name(name, pleat.MaxName)
 	}
 	d.jobs, d.ids = append(d.jobs, d.job), append(d.ids, name)
 	return nil

@@ -1,29 +1,29 @@
 package format
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"pleat"
 )
 
 // record is one entry of a FASTA file.
-type record struct { // of its header
+type record struct {
 	line   int    // of its header
 	header string // without '>'
 	// lines are the lines of the sequence with their numbers, for errors.
 	lines []textLine
-	// text is the sequence without white space.
-	text string // of the lines, without white space
 
 	// kind, chain and label come from the header, if it has them: Boltz writes CHAIN|TYPE|MSA, Chai writes
 	// TYPE|name=NAME. kind is protein, rna, dna, smiles or ccd; it is empty where the header does not state it.
-	kind  string // protein, rna, dna, smiles or ccd; empty: not stated
+	kind  string
 	chain string
 	label string
+	short string // the part of the header that names the record, see nameOf
 	msa   string // the alignment that the header names; empty: none
+
+	ligand string      // SMILES or CCD code, by kind
+	chains []chainText // of a polymer, as ':' and '/' separate them
 }
 
 // textLine is a line of a sequence and its number.
@@ -60,20 +60,25 @@ func readFASTA(text string, in *reading) error {
 	if err != nil {
 		return err
 	}
-	complexes, kinds := false, 0
+	complexes, designs, kinds := false, false, 0
 	for i := range records {
 		r := &records[i]
-		complexes = complexes || r.kind == "" && strings.Contains(r.text, ":")
+		complexes = complexes || len(r.chains) > 1
+		designs = designs || r.kind == "" && isDesign(r.header)
 		if r.kind != "" {
 			kinds++
 		}
 	}
 	switch {
-	case len(records) == 1 || !complexes && !in.opt.Rows || in.opt.Rows && kinds == len(records):
+	case len(records) == 1 || !complexes && !designs && !in.opt.Rows || in.opt.Rows && kinds == len(records):
 		return foldTogether(records, in)
-	case complexes && !in.opt.Rows:
-		in.addNote("A sequence has ':' between its chains, as ColabFold writes complexes, so each of the %d records "+
-			"became a job of its own", len(records))
+	case in.opt.Rows:
+	case designs:
+		in.addNote("The headers are those of ProteinMPNN, so each of the %d records became a job of its own",
+			len(records))
+	default:
+		in.addNote("A sequence has ':' or '/' between its chains, as ColabFold and ProteinMPNN write complexes, so "+
+			"each of the %d records became a job of its own", len(records))
 	}
 	for i := range records {
 		if err := foldTogether(records[i:i+1], in); err != nil {
@@ -88,7 +93,7 @@ func (in *reading) readRecords(text string, most int) ([]record, error) {
 	records, err := splitFASTA(text, most)
 	for i := 0; i < len(records) && err == nil; i++ {
 		if err = records[i].readHeader(); err == nil {
-			err = records[i].joinLines(in)
+			err = records[i].readLines(in)
 		}
 	}
 	return records, err
@@ -151,6 +156,7 @@ func (r *record) readHeader() error {
 	default:
 		r.label = r.header
 	}
+	r.short = nameOf(r.label)
 	if r.kind == "glycan" {
 		return pleat.Invalidf(
 			"%s is a glycan; glycans are not taken: write it as a SMILES, without its bond to the chain", r.place())
@@ -158,55 +164,15 @@ func (r *record) readHeader() error {
 	return nil
 }
 
-// joinLines joins the lines of the sequence without white space into text. An error names the line and the column.
-func (r *record) joinLines(in *reading) error {
-	var b strings.Builder
-	ligand := r.kind == "smiles" || r.kind == "ccd"
-	residue := 0 // of the chain
-	for _, l := range r.lines {
-		column := 0
-		for _, c := range l.text {
-			column++
-			switch {
-			case unicode.IsSpace(c):
-				continue
-			case ligand || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '*' || c == ':' && r.kind == "":
-			case c == '-' || c == '.':
-				return pleat.Invalidf("line %d, column %d: %q is a gap; give the sequence without its alignment",
-					l.number, column, c)
-			default:
-				return pleat.Invalidf("%s, residue %d: %s (line %d, column %d)", r.name(), residue+1,
-					pleat.NotALetter(cmp.Or(pleat.EntityKind(r.kind), pleat.Protein), c), l.number, column)
-			}
-			if residue++; c == ':' {
-				residue = 0
-			}
-			b.WriteRune(c)
-		}
-	}
-	r.text = b.String()
-	if cut, ok := strings.CutSuffix(r.text, "*"); ok && !ligand {
-		r.text = cut
-		in.addNote("%s: the end sign * was dropped", r.place())
-	}
-	if at := strings.IndexByte(r.text, '*'); at >= 0 && !ligand {
-		return pleat.Invalidf("%s has '*' at position %d; it may only end a sequence", r.place(), at+1)
-	}
-	if r.text == "" {
-		return pleat.Invalidf("%s: no sequence follows the header", r.place())
-	}
-	return nil
-}
-
-// foldTogether makes one job from all records. Its name is the first word of the first label with the number of further
-// records, or the caller's if the header states a kind.
+// foldTogether makes one job from all records. Its name is that of the first record with the number of further records,
+// or the caller's if the header states a kind.
 func foldTogether(records []record, in *reading) error {
 	d := in.draft("")
 	if err := d.addRecords(records); err != nil {
 		return err
 	}
 	first := &records[0]
-	name, _, _ := strings.Cut(first.label, " ")
+	name := first.short
 	if name != "" && len(records) > 1 {
 		name = fmt.Sprintf("%s + %d more", name, len(records)-1)
 	}
@@ -226,51 +192,63 @@ func (d *draft) addRecords(records []record) error {
 	return d.nameChains()
 }
 
-// addRecord adds the molecules of one record: a ligand, or one chain or several chains separated by ':'.
+// addRecord adds the molecules of one record: a ligand, or one chain or several.
 func (d *draft) addRecord(r *record) error {
 	label := d.label("the header of "+r.place(), r.label)
-	if r.kind == "smiles" || r.kind == "ccd" {
+	if r.isLigand() {
 		read := smilesLigand
 		if r.kind == "ccd" {
 			read = ccdLigand
 		}
-		q, err := read(r.place(), r.text)
+		q, err := read(r.place(), r.ligand)
 		if err != nil {
 			return err
 		}
 		q.Label = label
 		return d.add(entity{r.place(), q, []string{r.chain}})
 	}
-	chains := []string{r.text}
-	if r.kind == "" {
-		chains = strings.Split(r.text, ":")
+	if m := entryHeader.FindStringSubmatch(r.header); m != nil && strings.Contains(m[2], ",") {
+		d.addNote("%s: the header names the chains %s, and the job has one of them; count makes copies", r.place(),
+			pleat.Clip(m[2]))
 	}
-	for i, text := range chains {
+	for i := range r.chains {
 		at, name := r.place(), r.name()
-		if len(chains) > 1 {
+		if len(r.chains) > 1 {
 			at, name = fmt.Sprintf("%s, chain %d", at, i+1), fmt.Sprintf("%s, chain %d", name, i+1)
 		}
-		kind := pleat.EntityKind(r.kind)
-		if kind == "" {
-			kind = d.guessKind(at, text)
-		}
-		clean, err := polymer(name, kind, text)
+		q, err := d.chainOf(r, &r.chains[i], at, name)
 		if err != nil {
 			return err
 		}
-		q := pleat.Sequence{Kind: kind, Text: clean, Label: label}
-		if r.msa == noAlignment && kind == pleat.Protein {
-			d.unpaired = append(d.unpaired, at)
-		} else if r.msa != noAlignment {
-			if err := d.align(&q, at, r.msa); err != nil {
-				return err
-			}
-		}
+		q.Label = label
 		if err := d.add(entity{at, q, []string{r.chain}}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// chainOf returns a chain of a record with its alignment. at is its place, and name what messages about its residues
+// call it.
+func (d *draft) chainOf(r *record, c *chainText, at, name string) (pleat.Sequence, error) {
+	kind := pleat.EntityKind(r.kind)
+	if kind == "" {
+		kind = d.guessKind(at, c.letters(""))
+	}
+	text, err := polymer(name, kind, c.letters(kind))
+	if err != nil {
+		return pleat.Sequence{}, err
+	}
+	q := pleat.Sequence{Kind: kind, Text: text}
+	if err := d.modifyByCode(&q, c, name, r.kind != ""); err != nil {
+		return q, err
+	}
+	if r.msa == noAlignment && kind == pleat.Protein {
+		d.unpaired = append(d.unpaired, at)
+	} else if r.msa != noAlignment {
+		return q, d.align(&q, at, r.msa)
+	}
+	return q, nil
 }
 
 // noAlignment is what Boltz writes in the place of an alignment's name to ask for none.

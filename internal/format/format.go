@@ -131,7 +131,10 @@ func Import(text string, as Name, opt Options) (Imported, error) {
 		return Imported{}, pleat.Errorf(pleat.CodeTooLarge, "the file has %d bytes; at most %d are allowed", len(text),
 			opt.Bytes)
 	}
-	text = strings.TrimPrefix(text, "\ufeff")
+	if what := notText(text); what != "" {
+		return Imported{}, pleat.Invalidf("the file %s", what)
+	}
+	text = plainText(text)
 	if strings.TrimSpace(text) == "" {
 		return Imported{}, pleat.Invalidf("the file is empty")
 	}

@@ -14,12 +14,13 @@ import (
 // whose reader says which they must be.
 var (
 	yamlJob   = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
-	bareText  = regexp.MustCompile(`^[A-Za-z:*\s]+$`)
-	tableHead = regexp.MustCompile(`^[A-Za-z_" ]+([,\t][A-Za-z_" ]+)+\r?\n.*[,\t]`)
+	bareText  = regexp.MustCompile(`^[A-Za-z0-9:/*()\s]+$`)
+	tableHead = regexp.MustCompile(`^[A-Za-z_" ]+([,;\t][A-Za-z_" ]+)+\n.*[,;\t]`)
 )
 
 // guess detects a file's format from its first character, from the keys of JSON and YAML, or from the columns of a
-// table. Text of letters alone is read as FASTA; anything else is an error.
+// table. Text of letters, numbers of residues and what stands between chains is read as FASTA; anything else is an
+// error.
 func guess(text string) (Name, error) {
 	start := strings.TrimSpace(text)
 	switch {
@@ -40,9 +41,6 @@ func guess(text string) (Name, error) {
 		return FASTA, nil
 	case tableHead.MatchString(start):
 		return ColabFold, nil
-	}
-	if head, _, _ := strings.Cut(start, "\n"); strings.Contains(head, ";") && strings.Contains(head, "sequence") {
-		return "", pleat.Invalidf("line 1 has columns with semicolons between them; a table has commas or tabs")
 	}
 	return "", pleat.Invalidf("the file is in no format that is known here; name it in format: %s",
 		strings.Join(Names(), ", "))
@@ -147,13 +145,14 @@ func guessJSON(text string) (Name, error) {
 // guessTable detects tables by the columns of their first line; empty: it is none.
 func guessTable(text string) Name {
 	const longest = 64 << 10 // bytes of a line of column names
-	head, _, _ := strings.Cut(text[:min(len(text), longest)], "\n")
-	if !strings.ContainsAny(head, ",\t") {
+	separator, text := separatorOf(text[:min(len(text), longest)])
+	head, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
+	if !strings.ContainsRune(head, separator) {
 		return ""
 	}
 	columns := map[string]bool{}
-	for _, c := range strings.FieldsFunc(head, func(r rune) bool { return r == ',' || r == '\t' }) {
-		columns[strings.ToLower(strings.Trim(c, " \"\r"))] = true
+	for c := range strings.SplitSeq(head, string(separator)) {
+		columns[strings.ToLower(strings.Trim(c, " \""))] = true
 	}
 	switch {
 	case columns["fasta"] && (columns["id"] || columns["sequence"]):

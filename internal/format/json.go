@@ -102,8 +102,11 @@ func eachJob[T any](text string, in *reading, program string, read func(j *T, d 
 		}
 		return refused
 	})
-	if err != nil && refused == nil {
-		return pleat.Invalidf("the file is not JSON: %s", err)
+	if err == nil || refused != nil {
+		return refused
 	}
-	return refused
+	if err := api.DecodeAs("the file", []byte(text), new([]json.RawMessage)); err != nil { // it has the position
+		return err
+	}
+	return pleat.Invalidf("the file is not JSON: %s", err)
 }

@@ -464,8 +464,7 @@ func TestAlignments(t *testing.T) {
 		{text: fold(`{"molecule_type": "protein", "chain_ids": "A", "sequence": "MKT", "main_msa_file_paths": "msas"}`),
 			want: `main_msa_file_paths names the file "msas"; an alignment must be A3M`},
 		{text: "id,sequence,a3mpath\nx,MKT,m/a.a3m\n", want: "a.a3m"},
-		{text: "id,sequence,a3mpath\nx,MKT:GGG,m/a.a3m\n",
-			want: `line 2, column a3mpath names the file "m/a.a3m", an alignment of 2 chains in one row`},
+		{text: "id,sequence,a3mpath\nx,MKT:GGG,m/a.a3m\n", want: "a.a3m,a.a3m"}, // of the complex
 	} {
 		got, err := Import(c.text, "", Options{Files: aligned})
 		if err != nil {

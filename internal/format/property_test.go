@@ -244,6 +244,8 @@ func fuzz(f *testing.F, as Name, seeds ...string) {
 
 func FuzzFASTA(f *testing.F) {
 	fuzz(f, FASTA, ">x\nMKT\n", ">A|protein|empty\nMKT*\n>L|smiles\nC1CC1\n>Z|ccd\nATP\n", ">c\nMKT:GGG:ACGU\n>d\nMKT",
+		">protein|name=a\nRKDES(MSE)EES(SEP)GG\n>B|smiles\nCC(\n=O)O acid\n",
+		">x, score=1, seed=2\nMKT/GGG\n>T=0.1, sample=1, score=2\nMKV/GGA\n", ">g\n  1 mktay iakqr\n 11 gg\n",
 		"MKT")
 }
 func FuzzServer(f *testing.F) {
@@ -261,7 +263,8 @@ func FuzzOpenFold3(f *testing.F) {
 	fuzz(f, OpenFold3, openFoldText, `{"queries": {"": {"chains": []}}}`, "{}")
 }
 func FuzzColabFold(f *testing.F) {
-	fuzz(f, ColabFold, "id,sequence\nx,MKT:GGG\n", "sequence\tid\ta3mpath\nMKT\tx\t\n", "id,sequence\n\"a\nb\",\"M\nK\"")
+	fuzz(f, ColabFold, "id,sequence\nx,MKT:GGG\n", "sequence\tid\ta3mpath\nMKT\tx\t\n", "id,sequence\n\"a\nb\",\"M\nK\"",
+		"sep=;\nid;sequence\nx;MKT AAA\n")
 }
 func FuzzProteinfold(f *testing.F) {
 	fuzz(f, Proteinfold, "id,fasta\nx,T1024.fasta\n", "sequence,fasta\nx,pair.fa\ny,bad.fasta")

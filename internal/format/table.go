@@ -11,7 +11,8 @@ import (
 	"pleat"
 )
 
-// Tables are CSV (RFC 4180) or TSV with a line of column names. ColabFold reads id, sequence and a3mpath:
+// Tables are CSV (RFC 4180), also with semicolons as Excel writes it in most of Europe, or TSV, with a line of column
+// names. ColabFold reads id, sequence and a3mpath:
 // https://github.com/sokrypton/ColabFold/blob/main/colabfold/input.py (get_queries). Samplesheets of
 // nf-core/proteinfold have id, or sequence in its older versions, and fasta:
 // https://github.com/nf-core/proteinfold/blob/master/assets/schema_input.json.
@@ -33,13 +34,11 @@ func readTable(text string, in *reading, need, known []string, row func(r *table
 	if err := checkColumns(text); err != nil {
 		return err
 	}
+	separator, text := separatorOf(text)
 	r := csv.NewReader(strings.NewReader(text))
+	r.Comma = separator
 	r.FieldsPerRecord = -1
 	r.ReuseRecord = true
-	head, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n")
-	if strings.Contains(head, "\t") {
-		r.Comma = '\t'
-	}
 	fields, err := r.Read()
 	if err != nil {
 		return badTable(err)
@@ -74,6 +73,27 @@ func readTable(text string, in *reading, need, known []string, row func(r *table
 	}
 }
 
+// separatorOf returns the character between the columns of a table: the one that its first line has most often. A line
+// such as sep=; before them, which Excel understands, names it, and is empty in the text that is returned.
+func separatorOf(text string) (rune, string) {
+	table := strings.TrimLeft(text, "\n")
+	head, rest, _ := strings.Cut(table, "\n")
+	if named, ok := strings.CutPrefix(strings.TrimSpace(head), "sep="); ok && len(named) == 1 &&
+		strings.Contains(separators, named) {
+		return rune(named[0]), strings.TrimSuffix(text, table) + "\n" + rest
+	}
+	best := separators[0]
+	for i := range len(separators) {
+		if strings.Count(head, separators[i:i+1]) > strings.Count(head, string(best)) {
+			best = separators[i]
+		}
+	}
+	return rune(best), text
+}
+
+// separators stand between the columns of a table.
+const separators = ",;\t"
+
 // maxColumns bounds the columns of a table.
 const maxColumns = 1000
 
@@ -81,7 +101,7 @@ const maxColumns = 1000
 func checkColumns(text string) error {
 	n := 0
 	for line := range strings.Lines(text) {
-		if n++; strings.Count(line, ",")+strings.Count(line, "\t") > maxColumns {
+		if n++; strings.Count(line, ",")+strings.Count(line, ";")+strings.Count(line, "\t") > maxColumns {
 			return pleat.Invalidf("line %d has more than %d columns", n, maxColumns)
 		}
 	}
@@ -160,8 +180,8 @@ func readColabFold(text string, in *reading) error {
 		})
 }
 
-// addColons adds the proteins of a row of ColabFold, which colons separate. The alignment is that of the only protein:
-// ColabFold's alignments of complexes hold all chains in one row.
+// addColons adds the proteins of a row of ColabFold, which colons separate. The alignment is that of the only protein,
+// or ColabFold's of the complex, which has all chains in one row and is split when it is read.
 func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
 	at := r.place("sequence")
 	chains := strings.Split(sequence, ":")
@@ -179,10 +199,6 @@ func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
 		if len(clean) >= likelyDNA && strings.Trim(clean, "ACGTN") == "" {
 			d.addNote("%s was taken as a protein, as ColabFold does, though its letters are those of DNA", where)
 		}
-	}
-	if alignment != "" && d.opt.Files.Alignment != nil && len(all) > 1 {
-		return pleat.Invalidf("%s names the file %q, an alignment of %d chains in one row; a job has an alignment for "+
-			"each chain: leave it out", r.place("a3mpath"), pleat.Clip(alignment), len(all))
 	}
 	for i := range all {
 		if err := d.align(&all[i], r.place("a3mpath"), alignment); err != nil {

@@ -6,7 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"unicode/utf8"
+
+	"pleat/internal/words"
 )
 
 // Limits of one alignment. Read returns an error beyond them.
@@ -20,6 +24,10 @@ const (
 // Alignment is a multiple sequence alignment of a query in the form of A3M.
 type Alignment struct {
 	Rows []Row // the first is the query itself, without gaps or insertions
+
+	// Pairs are the rows of an alignment of a complex that align several of its chains; nil: there are none. Rows with
+	// the same index belong together in the Pairs of all chains.
+	Pairs *Alignment
 }
 
 // Row is one aligned sequence. Text has one upper-case letter or hyphen for each residue of the query; lower-case
@@ -33,12 +41,15 @@ type Row struct {
 func (a *Alignment) Query() string { return a.Rows[0].Text }
 
 // Read parses an A3M file. Its first row must equal query; if query is empty, it must have no gaps and no insertions.
-// Comments (#), empty lines and dots are ignored, and an asterisk becomes X. The error is one sentence that names the
-// row or line.
+// ColabFold's alignment of a complex is read as that of the chain which is the query. Comments (#), empty lines and
+// dots are ignored, and an asterisk becomes X. The error is one sentence that names the row or line.
 func Read(r io.Reader, query string) (*Alignment, error) {
 	b := builder{query: query}
 	if err := b.read(r); err != nil {
 		return nil, err
+	}
+	if b.complex != nil {
+		return b.complex.alignment(query)
 	}
 	return &Alignment{Rows: b.rows}, nil
 }
@@ -48,11 +59,15 @@ func Check(r io.Reader) error {
 	return (&builder{drop: true}).read(r)
 }
 
-// ReadQuery returns the first row of an A3M file.
-func ReadQuery(r io.Reader) (string, error) {
+// ReadQueries returns the sequences that an A3M file aligns: its first row, or the chains of a complex. It reads no
+// more of the file than it needs.
+func ReadQueries(r io.Reader) ([]string, error) {
 	b := builder{drop: true, first: true}
 	err := b.read(r)
-	return b.query, err
+	if b.complex != nil {
+		return b.complex.queries, err
+	}
+	return []string{b.query}, err
 }
 
 // read reads the whole file, or its first row if first is set.
@@ -60,13 +75,24 @@ func (b *builder) read(r io.Reader) error {
 	bounded := &io.LimitedReader{R: r, N: MaxBytes + 1}
 	lines := bufio.NewScanner(bounded)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	lines.Split(splitLines)
 	n := 0
 	for lines.Scan() {
-		n++
-		if err := b.line(lines.Bytes()); err != nil {
+		line := lines.Bytes()
+		if n++; n == 1 {
+			if name := otherFormat.Find(line); name != nil {
+				return fmt.Errorf("it is in the format %s; convert it to A3M, for example with reformat.pl of HH-suite",
+					bytes.TrimPrefix(name, []byte("# ")))
+			}
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			if b.complex == nil {
+				b.complex = complexOf(string(bytes.TrimRight(line, "\r \t")))
+			}
+		}
+		if err := b.line(line); err != nil {
 			return fmt.Errorf("line %d %w", n, err)
 		}
-		if b.first && b.n == 1 {
+		if b.first && b.known() {
 			return nil
 		}
 	}
@@ -84,14 +110,44 @@ func (b *builder) read(r io.Reader) error {
 	if b.n == 0 {
 		return errors.New("it has no sequence")
 	}
+	if b.complex != nil {
+		return b.complex.end()
+	}
 	return nil
+}
+
+// otherFormat matches the beginning of alignments in other formats.
+var otherFormat = regexp.MustCompile(`^(?:# STOCKHOLM|CLUSTAL)`)
+
+// known reports whether the sequences that the file aligns are known.
+func (b *builder) known() bool {
+	if b.complex != nil {
+		return b.complex.missing == 0
+	}
+	return b.n > 0
+}
+
+// splitLines is a bufio.SplitFunc for lines that end with LF, CR LF or, as those of old Macs, CR.
+func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	at := bytes.IndexAny(data, "\r\n")
+	switch {
+	case at < 0 && atEOF && len(data) > 0:
+		return len(data), data, nil
+	case at < 0, data[at] == '\r' && at == len(data)-1 && !atEOF:
+		return 0, nil, nil
+	case data[at] == '\r' && at+1 < len(data) && data[at+1] == '\n':
+		return at + 2, data[:at], nil
+	}
+	return at + 1, data[:at], nil
 }
 
 // builder collects rows. A row may span several lines.
 type builder struct {
 	query string // the first row; empty until it is read if any is allowed
 	drop  bool   // keep no rows
-	first bool   // end with the first row
+	first bool   // end when the sequences that the file aligns are known
+
+	complex *complexReader // nil: the alignment is of one sequence
 
 	n    int   // complete rows
 	rows []Row // unless drop is set
@@ -127,7 +183,9 @@ func (b *builder) line(line []byte) error {
 		case c == '*':
 			b.text.WriteByte('X')
 		default:
-			return fmt.Errorf("has %q at position %d; an alignment has letters, hyphens and dots", c, i+1)
+			r, _ := utf8.DecodeRune(line[i:])
+			return fmt.Errorf("has %s at position %d; an alignment has letters, hyphens and dots", words.Character(r),
+				utf8.RuneCount(line[:i])+1)
 		}
 	}
 	return nil
@@ -154,11 +212,14 @@ func (b *builder) end() error {
 	text, n := b.text.String(), b.n+1
 	b.text.Reset()
 	b.open = false
-	if n > maxRows {
+	switch {
+	case n > maxRows:
 		return fmt.Errorf("it has more than %d rows", maxRows)
-	}
-	if n == 1 {
-		if at := strings.IndexFunc(text, func(r rune) bool { return r < 'A' || r > 'Z' }); at >= 0 {
+	case b.complex != nil:
+		b.n = n
+		return b.complex.add(n, Row{b.name, text}, b.drop)
+	case n == 1:
+		if at := notCapital(text); at >= 0 {
 			return fmt.Errorf("row 1 has %q at position %d; it must be the sequence itself, in capitals without gaps",
 				text[at], at+1)
 		}
@@ -168,11 +229,10 @@ func (b *builder) end() error {
 		case b.query == "":
 			b.query = text
 		case text != b.query:
-			return fmt.Errorf("row 1 is not the sequence itself: it has %d residues, the sequence %d%s", len(text),
-				len(b.query), firstDifference(text, b.query))
+			return errors.New("row 1 is not the sequence itself" + difference(text, b.query))
 		}
-	} else if got := columns(text); got != len(b.query) {
-		return fmt.Errorf("row %d has %d columns; the sequence has %d residues", n, got, len(b.query))
+	case columns(text) != len(b.query):
+		return fmt.Errorf("row %d has %d columns; the sequence has %d residues", n, columns(text), len(b.query))
 	}
 	b.n = n
 	if !b.drop {
@@ -181,15 +241,9 @@ func (b *builder) end() error {
 	return nil
 }
 
-// firstDifference names the first residue in which two sequences differ, as the rest of a sentence; empty if one begins
-// with the other.
-func firstDifference(a, b string) string {
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return fmt.Sprintf(", and they differ at residue %d", i+1)
-		}
-	}
-	return ""
+// notCapital returns the index of the first character of a row that is no capital; -1: there is none.
+func notCapital(text string) int {
+	return strings.IndexFunc(text, func(r rune) bool { return r < 'A' || r > 'Z' })
 }
 
 // columns counts the letters and gaps that are aligned to residues of the query.

@@ -52,13 +52,27 @@ func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ text, query, want string }{
 		{"", "MK", "it has no sequence"},
 		{"#1\t1\n", "MK", "it has no sequence"},
+		{"# STOCKHOLM 1.0\n\na MK\n", "MK", "it is in the format STOCKHOLM; convert it to A3M, for example with " +
+			"reformat.pl of HH-suite"},
 		{"MK\n", "MK", "line 1 comes before the first name, which begins with >"},
 		{">a\n\n>b\nMK\n", "MK", "line 3 begins a row after a bad one: row 1 is empty; it must be the sequence itself"},
 		{">a\nM-\n", "MK", `row 1 has '-' at position 2; it must be the sequence itself, in capitals without gaps`},
 		{">a\nMk\n", "", `row 1 has 'k' at position 2; it must be the sequence itself, in capitals without gaps`},
 		{">a\nMR\n", "MK",
-			"row 1 is not the sequence itself: it has 2 residues, the sequence 2, and they differ at residue 2"},
-		{">a\nMKA\n", "MK", "row 1 is not the sequence itself: it has 3 residues, the sequence 2"},
+			"row 1 is not the sequence itself; residue 2 is K in the sequence and R in the alignment"},
+		{">a\nMKA\n", "MK", "row 1 is not the sequence itself; it has 3 residues, and the sequence 2"},
+		{">a\nRKA\n", "MK", "row 1 is not the sequence itself; it has 3 residues, and the sequence 2; residue 1 is M in " +
+			"the sequence and R in the alignment"},
+		{">a\nMK\n>b\nM\u2013\n", "MK",
+			"line 4 has '–' (U+2013, a dash that looks like -) at position 2; an alignment has letters, hyphens and dots"},
+		{"#2,1\t1,1\n>101\t102\nMKG\n>b\nMK\n", "MK",
+			"row 2 has 2 columns; by the first line, the chains of the complex have 3"},
+		{"#2,1\t1,1\n>101\nMK-\n", "MK", "it has no row of chain 2"},
+		{"#2,1\t1,1\n>101\nMK-\n>x\n--g\n", "MK", "row 2 has 2 columns; by the first line, the chains of the complex have 3"},
+		{"#2,2\t1,1\n>101\nMK--\n>x\n--G-\n", "MK", "row 2 is the first of chain 2 and has '-' at its position 2; it must " +
+			"be the chain itself, in capitals without gaps"},
+		{"#2,1\t1,1\n>101\t102\nMKG\n", "MR", "is ColabFold's of a complex, whose chains have 2 and 1 residues; none of " +
+			"them is the sequence; residue 2 is R in the sequence and K in the alignment"},
 		{">a\nMK\n>b\nMKA\n", "MK", "row 2 has 3 columns; the sequence has 2 residues"},
 		{">a\nMK\n>b\nM\n>c\nMK\n", "MK",
 			"line 5 begins a row after a bad one: row 2 has 1 columns; the sequence has 2 residues"},
@@ -76,15 +90,26 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestReadQuery(t *testing.T) {
+func TestReadQueries(t *testing.T) {
 	t.Parallel()
-	if q, err := msa.ReadQuery(strings.NewReader("# x\n>a\nMK\nTA\n>b\nragged")); q != "MKTA" || err != nil {
-		t.Errorf("%q, %v", q, err)
+	for text, want := range map[string]string{
+		"# x\n>a\nMK\nTA\n>b\nragged":                             "MKTA",
+		">a\nMKTA":                                                "MKTA",
+		"\ufeff>a\rMKTA\r>b\rMK-A\r":                              "MKTA",
+		"#4\t2\n>101\nMKTA\n>b\nM":                                "MKTA",
+		"#4,2\t1,1\n>101\t102\nMKTAGG\n>b\nragged":                "MKTA GG",
+		"\ufeff#4,2\t1,1\r\n>101\nMKTA--\n>b\n----G-\n>c\nragged": "! row 2 is",
+		"#4,2\t1,1\n>101\nMKTA--\n>b\nM-----\n>102\n----GG\n>c\n": "MKTA GG",
+	} {
+		got, err := msa.ReadQueries(strings.NewReader(text))
+		switch want, refused := strings.CutPrefix(want, "! "); {
+		case refused && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: error is %v; want %s", text, err, want)
+		case !refused && (err != nil || strings.Join(got, " ") != want):
+			t.Errorf("%q: %v, %v; want %s", text, got, err, want)
+		}
 	}
-	if q, err := msa.ReadQuery(strings.NewReader(">a\nMKTA")); q != "MKTA" || err != nil {
-		t.Errorf("%q, %v", q, err)
-	}
-	if _, err := msa.ReadQuery(strings.NewReader(">a\nM-TA\n>b\n")); err == nil {
+	if _, err := msa.ReadQueries(strings.NewReader(">a\nM-TA\n>b\n")); err == nil {
 		t.Error("a query with a gap")
 	}
 	if err := msa.Check(strings.NewReader(">a\nMK\n>b\nM-\n")); err != nil {
@@ -122,6 +147,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(">101\nMKTAY\n>x\nM-TacA-\n"), "MKTAY")
 	f.Add([]byte("#3\t1\n>a\nM.K*\r\n>\n--aX\n"), "")
 	f.Add([]byte(">a\nM\n>b\n-\n>c\n"), "M")
+	f.Add([]byte(complexA3M), "GGE")
+	f.Add([]byte("#0,2\t1,1\n>101\t102\nMK\n"), "MK")
 	f.Fuzz(func(t *testing.T, data []byte, query string) {
 		a, err := msa.Read(bytes.NewReader(data), query)
 		if err != nil {
@@ -130,6 +157,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
+		a.Unpair()
 		for i, r := range a.Rows {
 			if len(r.Aligned()) != len(a.Query()) {
 				t.Errorf("row %d has %d columns", i, len(r.Aligned()))

@@ -153,11 +153,12 @@ func (r *run) pair(ctx context.Context, pairing Pairing) ([]*Alignment, error) {
 		strategy); err != nil {
 		return nil, err
 	}
-	joined, err := r.read(filepath.Join("out", strconv.Itoa(firstID)+".a3m"), strings.Join(r.sequences, ""))
+	in, err := r.open(filepath.Join("out", strconv.Itoa(firstID)+".a3m"))
 	if err != nil {
 		return nil, err
 	}
-	return splitChains(joined, r.sequences), nil
+	defer in.Close()
+	return readPairs(skipNUL{in}, r.sequences)
 }
 
 // mmseqs searches in three iterations, as ColabFold does in its first database, and writes one file for each query.
@@ -194,12 +195,18 @@ func (r *run) readAll(name func(i int) string) ([]*Alignment, error) {
 	return out, nil
 }
 
-// read reads one alignment from the folder. That the file is missing is the program's fault, and permanent.
-func (r *run) read(name, query string) (*Alignment, error) {
+// open opens an alignment in the folder. That the file is missing is the program's fault, and permanent.
+func (r *run) open(name string) (*os.File, error) {
 	in, err := os.Open(r.path(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, &Error{Message: "the search program wrote no alignment", Err: err}
 	}
+	return in, err
+}
+
+// read reads one alignment from the folder.
+func (r *run) read(name, query string) (*Alignment, error) {
+	in, err := r.open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -213,52 +220,6 @@ type skipNUL struct{ r io.Reader }
 func (s skipNUL) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	return len(slices.DeleteFunc(p[:n], func(c byte) bool { return c == 0 })), err
-}
-
-// splitChains splits rows that span several sequences into one alignment for each sequence. It drops rows that cover
-// only one sequence, which are not pairs.
-func splitChains(joined *Alignment, sequences []string) []*Alignment {
-	out := make([]*Alignment, len(sequences))
-	for i := range out {
-		out[i] = &Alignment{}
-	}
-	for k, row := range joined.Rows {
-		parts, covered := make([]string, len(sequences)), 0
-		text := row.Text
-		for i, s := range sequences {
-			end := columnEnd(text, len(s), i == len(sequences)-1)
-			parts[i], text = text[:end], text[end:]
-			if strings.Trim(parts[i], "-") != "" {
-				covered++
-			}
-		}
-		if k > 0 && covered < 2 {
-			continue
-		}
-		for i, p := range parts {
-			out[i].Rows = append(out[i].Rows, Row{row.Name, p})
-		}
-	}
-	for i, a := range out {
-		a.Rows[0].Name = strconv.Itoa(firstID + i)
-	}
-	return out
-}
-
-// columnEnd returns the index in text after its first n columns. For the last sequence of a row it is the end of text,
-// because insertions that follow belong to it.
-func columnEnd(text string, n int, last bool) int {
-	if last {
-		return len(text)
-	}
-	for i := range len(text) {
-		if c := text[i]; c < 'a' || c > 'z' {
-			if n--; n == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(text)
 }
 
 // environment returns the variables for the program: no secrets of the service, and the folder of the search as the

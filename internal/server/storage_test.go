@@ -162,7 +162,7 @@ func TestItemsAndDraftsAreBounded(t *testing.T) {
 	}
 	draft := func(int) reply {
 		return h.as(h.key, "POST", "/v1/workflows", `{"workflow_name":"qna_v1","name":"x","create_mode":"draft",`+
-			`"workflow_input":{"targetSource":"pdb","pdbId":"1crn","question":"why","x":"`+strings.Repeat("m", 100<<10)+`"}}`)
+			`"workflow_input":{"targetSource":"pdb","pdbId":"1crn","question":"why","name":"`+strings.Repeat("m", 100<<10)+`"}}`)
 	}
 	if r := draft(0); r.status != http.StatusRequestEntityTooLarge ||
 		!strings.Contains(r.message(t), "this draft has") {

@@ -108,7 +108,7 @@ func TestQuestion(t *testing.T) {
 	ctx, c := context.Background(), h.client(h.key)
 	j := h.completed(trp)
 	const question = "How many helices?"
-	w := h.flow(ask(j.JobID, question, `,"webhooks":{"custom_http":{"enabled":false,"x":1}},"kept":[1]`))
+	w := h.flow(ask(j.JobID, question, `,"webhooks":{"custom_http":{"enabled":false,"x":1}},"name":"kept"`))
 	if len(w.Tasks) != 1 {
 		t.Fatalf("%+v", w)
 	}
@@ -118,7 +118,7 @@ func TestQuestion(t *testing.T) {
 		Status: api.Queued,
 		Type:   "qna_v1",
 		Name:   "A question",
-		Input: json.RawMessage(`{"isPublic":false,"kept":[1],"question":"` + question + `","source_job_id":"` +
+		Input: json.RawMessage(`{"isPublic":false,"name":"kept","question":"` + question + `","source_job_id":"` +
 			j.JobID + `","targetSource":"fold_job","webhooks":{"custom_http":{"enabled":false,"x":1}}}`),
 		Tasks: []api.WorkflowTask{{
 			ID:     task,
@@ -680,6 +680,8 @@ func TestWorkflowRefusals(t *testing.T) {
 		{"all atoms without an engine", "POST", flows,
 			`{"workflow_name":"md","name":"x","workflow_input":{"preset":"all_atom","sourceType":"fold_job",` +
 				`"sourceJobId":"` + job.JobID + `"}}`, good},
+		{"field that is none", "POST", flows, strings.Replace(md(""), `"preset"`, `"solvent":"tip3p","preset"`, 1), good},
+		{"field of a question that is none", "POST", flows, qna(`{"pdbId":"1UBQ","question":"Why?","modle":"x"}`), good},
 		{"unknown preset", "POST", flows, strings.Replace(md(""), "single_idr_fasta", "single_idr", 1), good},
 		{"letter that is no residue", "POST", flows, strings.Replace(md(""), "GSGS", "GSGB", 1), good},
 		{"temperature of 0", "POST", flows, md(`,"temp":0`), good},

@@ -167,13 +167,12 @@ func (r *Resolver) checkAlignment(ctx context.Context, owner pleat.ProjectID, s 
 	if err != nil {
 		return err
 	}
-	query, err := r.alignedSequence(ctx, file, field)
+	begins, err := r.alignedSequences(ctx, file, field)
 	if err != nil {
 		return err
 	}
-	if query != s.Text {
-		return pleat.InvalidField(field, ": the alignment %s begins with another sequence; its first row must be the "+
-			"sequence itself", pleat.Clip(file.Name))
+	if !slices.Contains(begins, s.Text) {
+		return pleat.InvalidField(field, ": the alignment %s %s", pleat.Clip(file.Name), msa.Mismatch(begins, s.Text))
 	}
 	return nil
 }
@@ -185,7 +184,15 @@ func (r *Resolver) checkLibrary(ctx context.Context, files []runs.ReferencedAlig
 		names[i] = files[i].Name
 	}
 	err := msa.Match(names, proteins, func(i int) (string, error) {
-		return r.alignedSequence(ctx, files[i], "from")
+		begins, err := r.alignedSequences(ctx, files[i], "from")
+		if err == nil && len(begins) > 1 {
+			err = pleat.InvalidField("from", ": the alignment %s of the library item is ColabFold's of a complex; "+
+				"name it as the msa of each of its chains", pleat.Clip(files[i].Name))
+		}
+		if err != nil {
+			return "", err
+		}
+		return begins[0], nil
 	})
 	var unfit *msa.UnfitError
 	switch {
@@ -200,20 +207,23 @@ func (r *Resolver) checkLibrary(ctx context.Context, files []runs.ReferencedAlig
 		pleat.MSANone)
 }
 
-// alignedSequence returns the sequence that the alignment which a field names begins with.
-func (r *Resolver) alignedSequence(ctx context.Context, file runs.ReferencedAlignment, field string) (string, error) {
+// alignedSequences returns the sequences that the alignment which a field names aligns: one, or the chains of a
+// complex.
+func (r *Resolver) alignedSequences(
+	ctx context.Context, file runs.ReferencedAlignment, field string,
+) ([]string, error) {
 	in, _, err := r.Blobs.Open(ctx, file.Key)
 	if errors.Is(err, blob.ErrNotFound) { // deleted a moment ago
-		return "", runs.ErrNoItem
+		return nil, runs.ErrNoItem
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer in.Close()
-	query, err := msa.ReadQuery(in)
+	begins, err := msa.ReadQueries(in)
 	if err != nil {
-		return "", pleat.InvalidField(field, ": the alignment %s of the library item cannot be used: %s",
+		return nil, pleat.InvalidField(field, ": the alignment %s of the library item cannot be used: %s",
 			pleat.Clip(file.Name), err)
 	}
-	return query, nil
+	return begins, nil
 }

@@ -144,13 +144,14 @@ func checkJSON(r io.Reader) error {
 		return err
 	}
 	at := int(bad.Offset)
+	line, column := api.LineAndColumn(data, at-1)
 	switch {
 	case at > 0 && json.Valid(data[:at-1]):
-		return fmt.Errorf("it has data after its JSON document, at byte %d", at)
+		return fmt.Errorf("it has data after its JSON document, at line %d, column %d", line, column)
 	case at >= len(data):
 		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", len(data))
 	}
-	return fmt.Errorf("it is not JSON, at byte %d", at)
+	return fmt.Errorf("it is not JSON, at line %d, column %d", line, column)
 }
 
 // anyJSON is decoded from any JSON document, of which it keeps nothing.

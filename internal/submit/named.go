@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"pleat"
 	"pleat/internal/batch"
@@ -157,10 +156,11 @@ func (n *namedFiles) text(ctx context.Context, f *namedFile) (string, error) {
 	if err != nil {
 		return "", ReadError(err)
 	}
-	if !utf8.Valid(b) {
-		return "", pleat.Invalidf("the file %q is not text in UTF-8", pleat.Clip(f.file.Name))
+	text, err := format.Decode(b)
+	if err != nil {
+		return "", pleat.Invalidf("the file %q %s", pleat.Clip(f.file.Name), err)
 	}
-	return string(b), nil
+	return text, nil
 }
 
 // unused returns a note for each file that the text does not name.

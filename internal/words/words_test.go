@@ -132,3 +132,27 @@ func TestLetterName(t *testing.T) {
 		}
 	}
 }
+
+// A character that is taken for another one has its code point and its name.
+func TestCharacter(t *testing.T) {
+	for r, want := range map[rune]string{
+		'1': "'1'", '\n': `'\n'`, 'É': "'É'", '漢': "'漢'",
+		'А': "'А' (U+0410, a Cyrillic letter that looks like A)",
+		'Я': "'Я' (U+042F, a Cyrillic letter)",
+		'Κ': "'Κ' (U+039A, a Greek letter that looks like K)",
+		'Ａ': "'Ａ' (U+FF21, a full-width form of A)",
+		'–': "'–' (U+2013, a dash that looks like -)",
+		'−': "'−' (U+2212, a dash that looks like -)",
+		'”': `'”' (U+201D, a quotation mark that looks like ")`,
+		'𝐀': "'𝐀' (U+1D400, a mathematical letter)",
+
+		'\u00a0': "U+00A0 (a no-break space)",
+		'\u200b': "U+200B (a zero-width space)",
+		'\u00ad': "U+00AD (a soft hyphen)",
+		'\ufeff': "U+FEFF (a byte order mark)",
+	} {
+		if got := Character(r); got != want {
+			t.Errorf("%U: %s; want %s", r, got, want)
+		}
+	}
+}

@@ -36,6 +36,7 @@ func (a *alignmentStage) readReferenced(ctx context.Context) *pleat.Failure {
 	}
 	a.referenced = referencedAlignments{map[string]*msa.Alignment{}, map[string]*msa.Alignment{}}
 	var library []runs.ReferencedAlignment
+	from := map[string]string{} // of the complexes whose pairs are in paired, by sequence
 	for _, f := range files {
 		alignments := a.referenced.unpaired
 		if f.Paired {
@@ -53,14 +54,30 @@ func (a *alignmentStage) readReferenced(ctx context.Context) *pleat.Failure {
 			return failure
 		}
 		alignments[f.Sequence] = m
+		if m.Pairs != nil && a.referenced.paired[f.Sequence] == nil {
+			a.referenced.paired[f.Sequence], from[f.Sequence] = m.Pairs, f.Key
+		}
 	}
 	if failure := a.readLibrary(ctx, library, proteins); failure != nil {
 		return failure
 	}
-	if len(a.referenced.paired) < len(proteins) || len(proteins) == 1 || !fold.Complex {
-		a.referenced.paired = nil // rows of some proteins alone are not paired with anything
+	if len(a.referenced.paired) < len(proteins) || len(proteins) == 1 || !fold.Complex ||
+		len(from) > 0 && !fromOne(from, a.referenced.paired) {
+		a.referenced.paired = nil // rows of some proteins alone, or of two files, are not paired with anything
+		for _, m := range a.referenced.unpaired {
+			m.Unpair()
+		}
 	}
 	return nil
+}
+
+// fromOne reports whether all pairs are of one file.
+func fromOne(from map[string]string, paired map[string]*msa.Alignment) bool {
+	files := map[string]bool{}
+	for sequence := range paired {
+		files[from[sequence]] = true
+	}
+	return len(files) == 1
 }
 
 // readLibrary reads the alignments of the library item that the job was made from.

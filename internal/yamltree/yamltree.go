@@ -8,7 +8,9 @@ package yamltree
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -78,7 +80,7 @@ func decode(text, file string) (Node, error) {
 	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1:
 		return Node{}, errEmpty
 	case err != nil:
-		return Node{}, notYAML(file, err)
+		return Node{}, notYAML(text, file, err)
 	}
 	err := dec.Decode(&more)
 	switch {
@@ -87,18 +89,29 @@ func decode(text, file string) (Node, error) {
 	case file == "":
 		return Node{}, pleat.Invalidf("the file has data after its first YAML document; it must hold one")
 	case err != nil:
-		return Node{}, notYAML(file, err)
+		return Node{}, notYAML(text, file, err)
 	}
 	return Node{}, pleat.Invalidf("%s has a second document; second documents are not taken", place(more.Line, file))
 }
 
-// notYAML returns the error for a text that breaks the syntax of YAML.
-func notYAML(file string, err error) error {
+// notYAML returns the error for a text that breaks the syntax of YAML, with the likely cause.
+func notYAML(text, file string, err error) error {
 	if file == "" {
 		file = "the file"
 	}
-	return pleat.Invalidf("%s is not YAML: %s", file, pleat.Clip(strings.TrimPrefix(err.Error(), "yaml: ")))
+	why := pleat.Clip(strings.TrimPrefix(err.Error(), "yaml: "))
+	switch tab := tabIndent.FindStringIndex(text); {
+	case tab != nil && (strings.Contains(why, "tab") || strings.Contains(why, "cannot start any token")):
+		why = fmt.Sprintf("line %d is indented with a tab; YAML is indented with spaces",
+			1+strings.Count(text[:tab[1]], "\n"))
+	case strings.Contains(why, "unknown escape"):
+		why += "; a backslash in double quotes is written twice"
+	}
+	return pleat.Invalidf("%s is not YAML: %s", file, why)
 }
+
+// tabIndent matches the beginning of a line that is indented with a tab.
+var tabIndent = regexp.MustCompile(`(?m)^ *\t`)
 
 // checker walks a tree once.
 type checker struct {

@@ -20,6 +20,10 @@ func TestReadRefuses(t *testing.T) {
 		{"# nothing\n", "workflow.yml is empty; it must hold version, jobs and workflows"},
 		{"~", "workflow.yml is empty; it must hold version, jobs and workflows"},
 		{"a: \xff", "workflow.yml is not text in UTF-8"},
+		{"a:\n\t- 1\n", "workflow.yml is not YAML: line 2 is indented with a tab; YAML is indented with spaces"},
+		{"a:\n  b:\n    c: 1\n\t  d: 2\n", "workflow.yml is not YAML: line 4 is indented with a tab; YAML is indented with spaces"},
+		{"b: 1\na: \"C\\C\"\n", "workflow.yml is not YAML: line 2: found unknown escape character; a backslash in double " +
+			"quotes is written twice"},
 		{"a: [", "workflow.yml is not YAML: line 1: did not find expected node content"},
 		{strings.Repeat("[", 40) + strings.Repeat("]", 40),
 			"line 1 of workflow.yml is nested more than 32 levels deep"},

@@ -3884,7 +3884,7 @@ export interface components {
              * @description The project that owns it; absent: that of the key, else your own.
              */
             projectId?: string | null;
-            /** @description Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are kept. */
+            /** @description Input of the workflow, in snake_case or camelCase; the guide lists its fields. Unknown fields are refused. */
             workflow_input: unknown;
             /**
              * @description qna_v1: a question about a structure; md: a simulation of its dynamics. Aliases: evolla_v1, calvados_openmm_v1.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -223,7 +222,7 @@ func openInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return os.Open(path)
 }
 
-// readText reads a text in UTF-8 of 1 to most bytes. Name is that of messages.
+// readText reads a text of 1 to most bytes, in UTF-8 or what format.Decode takes. Name is that of messages.
 func readText(in io.Reader, name string, most int) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	switch {
@@ -231,12 +230,14 @@ func readText(in io.Reader, name string, most int) (string, error) {
 		return "", fmt.Errorf("read %s: %w", name, err)
 	case len(b) > most:
 		return "", fmt.Errorf("%s is larger than %d bytes", name, most)
-	case !utf8.Valid(b):
-		return "", fmt.Errorf("%s is not text in UTF-8", name)
 	case len(b) == 0:
 		return "", fmt.Errorf("%s is empty", name)
 	}
-	return string(b), nil
+	text, err := format.Decode(b)
+	if err != nil {
+		return "", fmt.Errorf("%s %w", name, err)
+	}
+	return text, nil
 }
 
 // unknownItem stands for the library item of a file that is not uploaded yet.

@@ -33,11 +33,7 @@ func (h *Handlers) createWorkflow(ctx context.Context, c *route.Call, in *api.Cr
 	if err := c.EnterNamed(ctx, in.ProjectID); err != nil {
 		return api.Workflow{}, err
 	}
-	parse := flow.Parse
-	if in.CreateMode == "draft" {
-		parse = flow.ParseDraft
-	}
-	p, err := parse(alias, in.Input)
+	p, err := flow.ParseRequest(alias, in.CreateMode == "draft", in.Input)
 	if err != nil {
 		return api.Workflow{}, err
 	}

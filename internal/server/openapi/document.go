@@ -156,8 +156,8 @@ const intro = "Folds proteins, nucleic acids and ligands with AI models, answers
 	"Create a job or a workflow with one request, follow it, and read its results. " +
 	"Every error is {\"message\": string}, one sentence that names the fault and its place. Requests that accept " +
 	"application/problem+json get a problem detail (RFC 9457) that lists every fault with its field. " +
-	"In requests, null equals an absent field. Unknown fields are refused, except inside workflow_input and inside a " +
-	"destination of webhooks, where they are stored. " +
+	"In requests, null equals an absent field. Unknown fields are refused, except inside a destination of " +
+	"webhooks, where they are stored. " +
 	"Times are UTC, ISO 8601, with six fractional digits and no zone suffix.\n\n" +
 	"Send your API key as Authorization: Bearer KEY, or as X-API-Key: KEY. " +
 	"An object of another user answers 404, as if it did not exist."

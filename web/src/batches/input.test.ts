@@ -14,6 +14,10 @@ test('separated values have quotes, lines and either separator', () => {
     ['a', 'b'],
     ['1,5', '2'],
   ])
+  expect(separated('a;b\r\n1,5;2\r\n').map((r) => r.cells)).toEqual([
+    ['a', 'b'],
+    ['1,5', '2'],
+  ])
   expect(separated('')).toEqual([])
   expect(separated('a,').at(-1)?.cells).toEqual(['a', ''])
   expect(() => separated('a,b\n1,"x"y')).toThrow('line 2 has a quotation mark')
@@ -36,6 +40,8 @@ test('rows come from CSV, from FASTA, and from bare sequences', () => {
     { sequences: [protein('GATTACA')] }, // of the letters of DNA, but the form says protein
     { sequences: [protein('GSG')] },
   ])
+  const design = (sample: number) => `>T=0.1, sample=${sample}, score=0.8, seq_recovery=0.5\nGSG\n`
+  expect(readRows(design(1) + design(2), 'protein').entries.map((e) => e.customId)).toEqual(['sample=1', 'sample=2'])
   expect(readRows('sequence\nGSG', 'dna').entries).toEqual([{ sequences: [{ dnaSequence: { sequence: 'GSG' } }] }])
   expect(readRows(' \n', 'protein').entries).toEqual([])
   expect(() => readRows('name,seq\nx,GSG', 'protein')).toThrow('the columns are name, seq; there must be sequence')
@@ -48,6 +54,11 @@ test('ligands come from CSV and from lines', () => {
     lines: [2],
   })
   expect(readLigands('ccd\nATP', true).entries).toEqual([{ sequence: 'ATP', is_ccd: true, property_type: 'affinity' }])
+  expect(readLigands('SMILES Name\nCCO\tethanol', false)).toEqual({
+    entries: [{ customId: 'ethanol', sequence: 'CCO' }],
+    lines: [2],
+  })
+  expect(readLigands('id;smiles\nx;CCO', false).entries).toEqual([{ customId: 'x', sequence: 'CCO' }])
   expect(readLigands('c1ccccc1 benzene ring\n\nCCO', false)).toEqual({
     entries: [{ customId: 'benzene ring', sequence: 'c1ccccc1' }, { sequence: 'CCO' }],
     lines: [1, 3],

@@ -17,11 +17,17 @@ interface Values {
   cells: string[]
 }
 
-/** Splits CSV (RFC 4180) or TSV into rows. Empty lines are left out. Throws an Error for the user. */
+/** The character between the columns of a table: the one that its first line has most often. */
+function separatorOf(text: string): string {
+  const head = text.split(/[\r\n]/, 1)[0]!
+  const count = (separator: string) => head.split(separator).length
+  return [';', '\t'].reduce((best, s) => (count(s) > count(best) ? s : best), ',')
+}
+
+/** Splits CSV (RFC 4180), also with semicolons, or TSV into rows. Empty lines are left out. Throws an Error for the user. */
 export function separated(text: string): Values[] {
   const rows: Values[] = []
-  const end = text.search(/[\r\n]/)
-  const separator = (end < 0 ? text : text.slice(0, end)).includes('\t') ? '\t' : ','
+  const separator = separatorOf(text)
   const cell = new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n]*))(${separator}|\\r\\n?|\\n|$)`, 'y')
   let line = 1
   let row: Values = { line, cells: [] }
@@ -61,11 +67,19 @@ function fastaRows(text: string, kind: Kind): Source<BatchEntry> {
   const records = parseRecords(text, kind)
   return {
     entries: records.map(({ header, sequences }) => ({
-      ...optionalId(header.trim().split(/[\s|]/)[0]!),
+      ...optionalId(recordName(header.trim())),
       sequences: sequences.map((s) => itemBody(itemFrom({ ...s, label: '' }))),
     })),
     lines: records.map((r) => r.line),
   }
+}
+
+/** What the header of a record names it: a design of ProteinMPNN by its number, others by their first word. */
+function recordName(header: string): string {
+  const design = /^(?:([^,=]+), )?(?:T|id|score)=[^,]*, .*(?:score|seed)=/.exec(header)
+  if (!design) return header.split(/[\s|]/)[0]!
+  const number = /(?:^|, )((?:id|sample)=\d+)(?:,|$)/.exec(header)?.[1]
+  return [design[1], number].filter(Boolean).join(' ')
 }
 
 const optionalId = (customId: string) => (customId ? { customId } : {})
@@ -99,10 +113,10 @@ export function readLigands(text: string, affinity: boolean): Source<BatchLigand
     .trimStart()
     .split(/[\r\n]/, 1)[0]!
     .toLowerCase()
-  const head = first.split(/[,\t]/).map((c) => c.trim())
+  const head = first.split(separatorOf(first)).map((c) => c.trim())
   if (!head.includes('smiles') && !head.includes('ccd')) {
     const lines = text.split(/\r\n?|\n/).map((line, i) => ({ words: line.trim().split(/\s+/), line: i + 1 }))
-    const used = lines.filter(({ words }) => words[0] !== '')
+    const used = lines.filter(({ words }, i) => words[0] !== '' && !(i === 0 && words[0]!.toLowerCase() === 'smiles'))
     return {
       entries: used.map(({ words: [sequence = '', ...id] }) => ({ ...optionalId(id.join(' ')), sequence, ...more })),
       lines: used.map(({ line }) => line),
