@@ -105,8 +105,9 @@ func (q *query) measure(add func(*query, *part, group)) part {
 
 // noConfidence says that no confidence is known, and why.
 func (q *query) noConfidence() string {
-	return cmp.Or(q.x.Unrated, "No confidence of a model is known for this structure. If it is an experimental one, its "+
-		"B-factors are not a confidence, and I do not read them as one.")
+	return cmp.Or(q.x.Unrated,
+		"No confidence of a model is known for this structure. If it is an experimental one, its "+
+			"B-factors are not a confidence, and I do not read them as one.")
 }
 
 // lacks says why a metric is not known of this structure or for what the question asks; empty where it is.

@@ -56,8 +56,8 @@ type Domain struct {
 	Mean float64    `json:"mean_inside_A"`
 }
 
-// assignConfidence sets the pLDDT of the sites: the given values, or else those that the structure has. It returns notes
-// for the reader on what was assumed, or why no confidence of a prediction is known.
+// assignConfidence sets the pLDDT of the sites: the given values, or else those that the structure has. It returns
+// notes for the reader on what was assumed, or why no confidence of a prediction is known.
 func (x *Index) assignConfidence(plddt [][]float64, predicted bool) (notes []string) {
 	s := x.Structure
 	known := s.Confidence(predicted)

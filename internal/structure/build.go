@@ -113,7 +113,7 @@ func (b *builder) atom(c *rawChain, key residueKey, a pendingAtom) error {
 		before := &b.pending[len(b.pending)-1]
 		same = before.comp == a.comp || before.alt != "" && a.alt != ""
 	}
-	if !same || key.seq == 0 && b.pending[0].Name == a.Name && b.pending[0].alt == a.alt && repeats(&a) {
+	if !same || key.seq == 0 && b.pending[0].Name == a.Name && b.pending[0].alt == a.alt && b.repeats(&a) {
 		if err := b.flush(); err != nil {
 			return err
 		}
@@ -126,17 +126,18 @@ func (b *builder) atom(c *rawChain, key residueKey, a pendingAtom) error {
 
 // repeats reports whether an atom that is named as the first one of the residue being read begins another residue with
 // the same number, as far as the author's numbers can tell. Atoms of ligands may share a name.
-func repeats(a *pendingAtom) bool {
-	return a.Name == a.comp || waters[a.comp] || polymerKind(a.comp) != ""
+func (b *builder) repeats(a *pendingAtom) bool {
+	return a.Name == a.comp || waters[a.comp] || polymerKind(a.comp) != "" && a.Pos != b.pending[0].Pos &&
+		(a.Occupancy >= 1 || b.pending[0].Occupancy >= 1)
 }
 
 // flush closes the residue being read and adds it to its chain, or its atoms to the residue of the same key that came
-// earlier. It fails beyond Limits.Residues, and where a residue of a polymer has an atom twice.
+// earlier. It fails beyond Limits.Residues, and where a residue of a polymer has an atom at two places.
 func (b *builder) flush() error {
 	if len(b.pending) == 0 {
 		return nil
 	}
-	if err := b.checkPending(); err != nil {
+	if err := b.settleRepeated(); err != nil {
 		return err
 	}
 	c := b.last

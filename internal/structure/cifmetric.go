@@ -105,7 +105,8 @@ func (c *cifReader) assignMetric() {
 			id, best = k, m
 		}
 	}
-	if best.rank == maxMetrics || len(c.values) == 0 || c.valuesModel != c.model && c.valuesModel != "" && c.model != "" {
+	if best.rank == maxMetrics || len(c.values) == 0 || c.valuesModel != c.model && c.valuesModel != "" &&
+		c.model != "" {
 		return
 	}
 	for _, raw := range c.build.chains {

@@ -32,8 +32,8 @@ func continues(a, b *Residue, ter bool) bool {
 	return known && distance >= minCentres && distance <= float64(missing+1)*reach
 }
 
-// links reports whether two residues are linked, by the linking atoms or, where these are missing, by their centres, and
-// whether that is known.
+// links reports whether two residues are linked, by the linking atoms or, where these are missing, by their centres,
+// and whether that is known.
 func links(a, b *Residue) (linked, known bool) {
 	for _, names := range [...][2]string{{"C", "N"}, {"O3'", "P"}, {"O3*", "P"}} {
 		p, okA := a.Atom(names[0])

@@ -61,13 +61,16 @@ func record(names string, x float64) string {
 
 func TestNamesInPDBFiles(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
-		{"two-letter chains", record(" CA  LYSAB   1", 0) + record(" CA  GLYAB   2", 3.8) + record("ZN    ZNAB   3", 9) +
+		{"two-letter chains", record(" CA  LYSAB   1", 0) + record(" CA  GLYAB   2", 3.8) + record("ZN    ZNAB   3",
+			9) +
 			record(" C1  LIGAB   4", 20), "AB protein LYS1 GLY2; AB ion ZN3; AB ligand LIG4"},
-		{"names of four letters", record(" OH2 TIP3W   1", 0) + record(" C1  POPCM   2", 9) + record(" OH2 TIP3    3", 20),
+		{"names of four letters", record(" OH2 TIP3W   1", 0) + record(" C1  POPCM   2", 9) + record(" OH2 TIP3    3",
+			20),
 			"M ligand POPC2; W water TIP31; A water TIP33"},
 		{"names in columns 19–21", record(" CA   ALAA   1", 0) + record(" P     DAB   1", 9),
 			"A protein ALA1; B dna DA1"},
-		{"GROMOS names without a chain", record(" CA  LYSH    1", 0) + record(" CA  GLY     2", 3.8), "A protein LYSH1 GLY2"},
+		{"GROMOS names without a chain", record(" CA  LYSH    1", 0) + record(" CA  GLY     2", 3.8),
+			"A protein LYSH1 GLY2"},
 		{"residue numbers of five columns", record(" CA  ALA A10000", 0) + record(" CA  GLY A10001", 3.8),
 			"A protein ALA10000 GLY10001"},
 		{"residue numbers that push columns", strings.Replace(record(" CA  ALA A10000", 0), "0     ", "0      ", 1),
@@ -76,20 +79,30 @@ func TestNamesInPDBFiles(t *testing.T) {
 			strings.Replace(record(" CA  ALA     1", 0), "10.00\n", "10.00      PROA\n", 1) +
 				strings.Replace(record(" CA  ALA     1", 0), "10.00\n", "10.00      PROB\n", 1),
 			"PROA protein ALA1; PROB protein ALA1"},
-		{"one segment id names nothing", strings.Replace(record(" CA  ALA     1", 0), "10.00\n", "10.00      1CRN\n", 1),
+		{"one segment id names nothing", strings.Replace(record(" CA  ALA     1", 0), "10.00\n", "10.00      1CRN\n",
+			1),
 			"A protein ALA1"},
-		{"late atoms", record(" CA  ALA A   1", 0) + record(" CA  GLY A   2", 3.8) + "TER\n" + record(" HA  ALA A   1", 1),
+		{"late atoms", record(" CA  ALA A   1", 0) + record(" CA  GLY A   2", 3.8) + "TER\n" +
+			record(" HA  ALA A   1", 1),
 			"A protein ALA1 GLY2"},
-		{"waters of one number", record(" O   HOH A   1", 0) + record(" O   HOH A   1", 5) + record(" O   HOH A   1", 9),
+		{"waters of one number", record(" O   HOH A   1", 0) + record(" O   HOH A   1", 5) + record(" O   HOH A   1",
+			9),
 			"A water HOH1 HOH2 HOH3"},
 		{"atoms of a ligand with one name", record(" C   UNL A   1", 0) + record(" C   UNL A   1", 5), "A ligand UNL1"},
 		{"another residue of the same number", record(" CA  ALA A   1", 0) + record(" CA  GLY A   2", 3.8) +
 			record(" CA  ALA A   1", 7.6), "A protein ALA1 GLY2 ALA1"},
+		{"an atom listed twice", record(" CA  ALA A   1", 0) + record(" CA  ALA A   1", 0) + record(" CB  ALA A   1",
+			1) +
+			record(" CB  ALA A   1", 1), "A protein ALA1"},
+		{"alternatives without labels", strings.ReplaceAll(record(" CA  ALA A   1", 0)+record(" CA  ALA A   1", 1),
+			"1.00 ",
+			"0.50 "), "A protein ALA1"},
 		{"numbers that fall, far away", record(" CA  ALA A   1", 0) + record(" CA  GLY A   2", 3.8) +
 			record(" CA  ALA A   1", 30), "A protein ALA1 GLY2; A-2 protein ALA1"},
 		{"a late alternative", record(" CA AALA A   1", 0) + record(" CA  GLY A   2", 3.8) +
 			strings.Replace(record(" CA BSER A   1", 0), "1.00 10", "1.50 10", 1), "A protein SER1 GLY2"},
-		{"only the second alternative has a label", record(" CA  ALA A   1", 0) + record(" CA BALA A   1", 1), "A protein ALA1"},
+		{"only the second alternative has a label", record(" CA  ALA A   1", 0) + record(" CA BALA A   1", 1),
+			"A protein ALA1"},
 		{"the first of two models", "MODEL        1\n" + record(" CA  ALA A   1", 0) + "ENDMDL\nMODEL        2\n" +
 			record(" CA  ALA A   1", 5) + "ENDMDL\n" + record(" CA  ALA B   1", 5), "A protein ALA1"},
 	} {
@@ -113,26 +126,34 @@ func TestNamesInPDBFiles(t *testing.T) {
 func TestUncertainPDBFiles(t *testing.T) {
 	ca := record(" CA  ALA A   1", 0)
 	for _, test := range []struct{ text, want string }{
-		{strings.Replace(ca, "    0.000", "\t0.000", 1), "line 1: column 30: there is a tab; want spaces, because the " +
-			"columns of a PDB file count"},
+		{strings.Replace(ca, "    0.000", "\t0.000", 1),
+			"line 1: column 30: there is a tab; want spaces, because the " +
+				"columns of a PDB file count"},
 		{" " + ca, "line 1: column 2: the record \"ATOM\" starts here, want it in column 1"},
 		{ca[:46] + "\n", "line 1: columns 47–54: the atom has no z coordinate"},
 		{ca[:52] + "\n", "line 1: columns 47–54: the line ends within the z coordinate; the file may be cut off"},
 		{ca[:64], "line 1: column 65: the last line ends within a number; the file may be cut off"},
-		{strings.Replace(ca, "   0.000   0.000   0.000", "10000.0001234.567   0.000", 1), "line 1: columns 31–54: the " +
-			"coordinates \"10000.0001234.567   0.00\" run into each other, want x in columns 31–38, y in 39–46 and z in 47–54"},
-		{"ATOM  1000000" + ca[12:30] + strings.Repeat("1234.56789", 3) + "\n", "line 1: columns 7–13: the serial number is " +
-			"longer than its columns, and the decimal points of x, y and z stand neither in columns 35, 43 and 51 nor as " +
-			"many further right"},
-		{record(" CA  LYSHA   1", 0) + record(" CA  GLY A   2", 4), "columns 18–22: LYSHA may be residue LYS of chain HA or " +
-			"residue LYSH of chain A; want names of three letters in columns 18–20, or mmCIF"},
-		{record(" CA  GLYA    1", 0), "line 1: columns 21–22: they are \"A \", want the letter of the chain in column 22"},
-		{ca + record(" CB  ALA A   1", 1) + record(" CB  ALA A   1", 2), "line 3: the residue ALA 1 before this line has " +
-			"the atom CB twice; want each atom once, or alternative locations"},
-		{"MODEL        1\n" + ca + "ENDMDL\nMODEL        2\n" + record(" CA  ALA B   1", 5), "line 5: columns 21–22: chain " +
-			"\"B\" is not in the first model, the only one that is read; want all chains of a structure in one model"},
-		{ca + "END\n" + record(" CA  ALA B   1", 5) + "END\n", "line 3: columns 21–22: chain \"B\" is not in the first " +
-			"model, the only one that is read; want all chains of a structure in one model"},
+		{strings.Replace(ca, "   0.000   0.000   0.000", "10000.0001234.567   0.000", 1),
+			"line 1: columns 31–54: the " +
+				"coordinates \"10000.0001234.567   0.00\" run into each other, want x in columns 31–38, y in 39–46 and z in 47–54"},
+		{"ATOM  1000000" + ca[12:30] + strings.Repeat("1234.56789", 3) + "\n",
+			"line 1: columns 7–13: the serial number is " +
+				"longer than its columns, and the decimal points of x, y and z stand neither in columns 35, 43 and 51 nor as " +
+				"many further right"},
+		{record(" CA  LYSHA   1", 0) + record(" CA  GLY A   2", 4),
+			"columns 18–22: LYSHA may be residue LYS of chain HA or " +
+				"residue LYSH of chain A; want names of three letters in columns 18–20, or mmCIF"},
+		{record(" CA  GLYA    1", 0),
+			"line 1: columns 21–22: they are \"A \", want the letter of the chain in column 22"},
+		{ca + record(" CB  ALA A   1", 1) + record(" CB  ALA A   1", 2),
+			"line 3: the residue ALA 1 before this line has " +
+				"the atom CB at two places; want each atom once, or alternative locations"},
+		{"MODEL        1\n" + ca + "ENDMDL\nMODEL        2\n" + record(" CA  ALA B   1", 5),
+			"line 5: columns 21–22: chain " +
+				"\"B\" is not in the first model, the only one that is read; want all chains of a structure in one model"},
+		{ca + "END\n" + record(" CA  ALA B   1", 5) + "END\n",
+			"line 3: columns 21–22: chain \"B\" is not in the first " +
+				"model, the only one that is read; want all chains of a structure in one model"},
 	} {
 		s, err := Read(strings.NewReader(test.text), Limits{})
 		if err == nil || err.Error() != "PDB file, "+test.want && err.Error() != "PDB file: "+test.want {
@@ -173,7 +194,8 @@ func TestTERInPDBFiles(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"inside", join(1, 2, 0, 3, 4, 0), "A protein MET1 GLN2 ILE3 PHE4"},
 		{"at a gap", join(1, 2, 0, 5, 6, 0), "A protein MET1 GLN2 VAL5 LYS6"},
-		{"after a whole molecule", join(1, 2) + strings.Replace(residues[2][:81], " N   GLN", " OXT GLN", 1) + join(0, 5, 6, 0),
+		{"after a whole molecule", join(1, 2) + strings.Replace(residues[2][:81], " N   GLN", " OXT GLN", 1) + join(0,
+			5, 6, 0),
 			"A protein MET1 GLN2; A-2 protein VAL5 LYS6"},
 		{"before a copy", join(1, 2, 0, 1, 2, 0), "A protein MET1 GLN2; A-2 protein MET1 GLN2"},
 		{"three copies", join(1, 2, 0, 1, 2, 0, 1, 2, 0),
@@ -197,7 +219,8 @@ func TestScatteredAtoms(t *testing.T) {
 	var text strings.Builder
 	for i := range 500 {
 		for _, number := range []int{1, 2} {
-			fmt.Fprintf(&text, "HETATM    1 %-4s LIG A%4d       0.000   0.000   0.000\n", fmt.Sprintf("%04d", i), number)
+			fmt.Fprintf(&text, "HETATM    1 %-4s LIG A%4d       0.000   0.000   0.000\n", fmt.Sprintf("%04d", i),
+				number)
 		}
 	}
 	if s, err := ReadPDB(strings.NewReader(text.String()), Limits{}); err != nil || s.Atoms() != 1_000 {

@@ -15,8 +15,8 @@ func (k residueKey) compare(other residueKey) int {
 
 // join returns the place in chain c of the residue whose atoms are pending. Where an earlier residue has the same key
 // and component and none of these atoms, they are its late atoms, such as hydrogens at the end of the file: joined is
-// true. It has them then, or all atoms of it are pending if some have alternative locations. It fails where the atoms of
-// a file are too scattered.
+// true. It has them then, or all atoms of it are pending if some have alternative locations. It fails where the atoms
+// of a file are too scattered.
 func (b *builder) join(c *rawChain) (place int, joined bool, err error) {
 	place = len(c.residues)
 	at, known := c.find(b.key)
@@ -136,24 +136,41 @@ func repeatedOfMany(before, atoms []pendingAtom) *pendingAtom {
 	return nil
 }
 
-// checkPending refuses a residue of a polymer that has an atom twice. Which of the two is meant cannot be known.
-func (b *builder) checkPending() error {
-	if polymerKind(b.pending[0].comp) == "" {
+// settleRepeated leaves each atom of a residue of a polymer once: one that is listed twice at the same place, and the
+// one of the highest occupancy where alternative locations have lost their labels. It fails where two atoms claim to be
+// the whole of one, because which of them is meant cannot be known. Atoms of ligands may share a name.
+func (b *builder) settleRepeated() error {
+	if polymerKind(b.pending[0].comp) == "" || repeated(nil, b.pending) == nil {
 		return nil
 	}
-	a := repeated(nil, b.pending)
-	if a == nil {
-		return nil
+	places := map[[3]string]int{}
+	kept := b.pending[:0]
+	for _, a := range b.pending {
+		key := [3]string{a.comp, a.Name, a.alt}
+		at, known := places[key]
+		switch {
+		case !known:
+			places[key] = len(kept)
+			kept = append(kept, a)
+		case kept[at].Pos == a.Pos:
+		case kept[at].Occupancy < 1 && a.Occupancy < 1:
+			if a.Occupancy > kept[at].Occupancy {
+				kept[at] = a
+			}
+		default:
+			return b.in.errorf("the residue %s %d%s before this line has the atom %s at two places; want each atom "+
+				"once, or alternative locations", a.comp, b.key.auth, b.key.ins, a.Name)
+		}
 	}
-	return b.in.errorf("the residue %s %d%s before this line has the atom %s twice; want each atom once, or alternative "+
-		"locations", a.comp, b.key.auth, b.key.ins, a.Name)
+	b.pending = kept
+	return nil
 }
 
 // unlabelled is the alternative location of atoms without one where others of their names have one.
 const unlabelled = " "
 
-// labelFirst labels the pending atoms without an alternative location whose names others with one have: some files label
-// only the second location.
+// labelFirst labels the pending atoms without an alternative location whose names others with one have: some files
+// label only the second location.
 func (b *builder) labelFirst() {
 	var labelled map[string]bool
 	for i := range b.pending {

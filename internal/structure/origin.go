@@ -120,8 +120,8 @@ func Scaled(s *Structure, plddt [][]float64) Confidence {
 	return s.scaled(Confidence{PLDDT: plddt}, true)
 }
 
-// scaled returns c with values from 0 to 1 as ones from 0 to 100, or why the values of its polymers are no pLDDT. stated
-// says that the file calls them so.
+// scaled returns c with values from 0 to 1 as ones from 0 to 100, or why the values of its polymers are no pLDDT.
+// stated says that the file calls them so.
 func (s *Structure) scaled(c Confidence, stated bool) Confidence {
 	low, high, n := math.Inf(1), math.Inf(-1), 0
 	for i := range s.Chains {

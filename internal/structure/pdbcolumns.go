@@ -102,12 +102,12 @@ func (p *pdbReader) narrowed(line []byte, serial, wide int) (out []byte, number 
 	return p.scratch, number, nil
 }
 
-// checkFields refuses a line whose coordinates run into each other, or whose serial number runs into the atom name, since
-// nothing tells then where its columns are. Coordinates with another number of decimals have no such columns.
+// checkFields refuses a line whose coordinates run into each other, or whose serial number runs into the atom name,
+// since nothing tells then where its columns are. Coordinates with another number of decimals have no such columns.
 func (p *pdbReader) checkFields(line []byte, serial int) error {
 	if serial > 1 {
-		return p.in.errorf("columns 7–%d: the serial number is longer than its columns, and the decimal points of x, y "+
-			"and z stand neither in columns 35, 43 and 51 nor as many further right", 11+serial)
+		return p.in.errorf("columns 7–%d: the serial number is longer than its columns, and the decimal points of x, "+
+			"y and z stand neither in columns 35, 43 and 51 nor as many further right", 11+serial)
 	}
 	for _, from := range [...]int{39, 47} {
 		if len(line) >= from && numeral(line[from-2]) && (digit(line[from-1]) || line[from-1] == '.') {

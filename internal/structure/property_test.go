@@ -30,7 +30,10 @@ func anyStructure(t *rapid.T) *Structure {
 		labels[label] = true
 		c := Chain{ID: odd.Draw(t, "id"), Label: label, Entity: len(s.Chains) + 1, Name: text.Draw(t, "name"),
 			Kind: rapid.SampledFrom([]Kind{Protein, RNA, DNA, Ligand, Water}).Draw(t, "kind")}
-		if c.Kind.Polymer() && slices.ContainsFunc(s.Chains, func(o Chain) bool { return o.Kind.Polymer() && o.ID == c.ID }) {
+		if c.Kind.Polymer() && slices.ContainsFunc(s.Chains, func(o Chain) bool {
+			return o.Kind.Polymer() &&
+				o.ID == c.ID
+		}) {
 			continue // the reader tells polymers of one id apart
 		}
 		if c.Label == c.ID {

@@ -36,7 +36,8 @@ func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 		"ma_model_list": {row: c.computed},
 		"ma_qa_metric":  {items: []string{"id", "mode", "type", "name"}, row: c.metric},
 		"ma_qa_metric_local": {
-			items: []string{"model_id", "label_asym_id", "label_seq_id", "metric_id", "metric_value"}, row: c.localMetric,
+			items: []string{"model_id", "label_asym_id", "label_seq_id", "metric_id", "metric_value"},
+			row:   c.localMetric,
 		},
 	}}
 	c.clear()

@@ -12,12 +12,12 @@ import (
 	"pleat/internal/words"
 )
 
-// ReadPDB reads the first model of a PDB file. Polymers, ligands and waters that share a chain letter become
-// separate chains, and two polymers of one letter have different ids, A and A-2; the residues of a polymer are numbered
-// from 1 in the order listed. A blank chain letter is replaced by the segment id, if the file has several, or else by a
-// free letter, a new one after each TER that ends a molecule. It keeps one alternative location per residue, that of
-// the highest occupancy. docs/structures.md has the rules for what files contain in addition to the format. The error is
-// a [*ParseError], or one from r.
+// ReadPDB reads the first model of a PDB file. Polymers, ligands and waters that share a chain letter become separate
+// chains, and two polymers of one letter have different ids, A and A-2; the residues of a polymer are numbered from 1
+// in the order listed. A blank chain letter is replaced by the segment id, if the file has several, or else by a free
+// letter, a new one after each TER that ends a molecule. It keeps one alternative location per residue, that of the
+// highest occupancy. docs/structures.md has the rules for what files contain in addition to the format. The error is a
+// [*ParseError], or one from r.
 //
 // Source: wwPDB Contents Guide 3.3, with hybrid-36 residue numbers.
 func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
@@ -66,8 +66,8 @@ type pdbReader struct {
 	// looked at. done says that it has ended too.
 	ended, later, done bool
 
-	// scratch holds the current record with its values in the columns of the format, if the line has them elsewhere, and
-	// shifted is by how many columns the last of them stand further right.
+	// scratch holds the current record with its values in the columns of the format, if the line has them elsewhere,
+	// and shifted is by how many columns the last of them stand further right.
 	scratch []byte
 	shifted int
 	// blankID is the temporary id of chains without a letter whose atoms have the segment id blankSegment.
@@ -173,7 +173,8 @@ func (p *pdbReader) laterModel(line []byte) error {
 	p.later = true
 	line, _, unclear := p.columns(line)
 	id := field(line, 22, 22)
-	if unclear != nil || len(id) == 0 || p.build.byID[string(id)] != nil || p.build.byID[string(field(line, 21, 22))] != nil {
+	if unclear != nil || len(id) == 0 || p.build.byID[string(id)] != nil || p.build.byID[string(field(line, 21,
+		22))] != nil {
 		return nil
 	}
 	return p.in.errorf("columns 21–22: chain %s is not in the first model, the only one that is read; "+

@@ -66,7 +66,8 @@ type Residue struct {
 	Ins   string // insertion code: one character or empty
 	Het   bool   // the file lists its atoms as HETATM
 	Atoms []Atom
-	// PLDDT is the confidence from 0 to 100 that the file lists for the residue (_ma_qa_metric_local); nil: it lists none.
+	// PLDDT is the confidence from 0 to 100 that the file lists for the residue (_ma_qa_metric_local); nil: it lists
+	// none.
 	PLDDT *float64
 }
 
