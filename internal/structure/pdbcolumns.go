@@ -138,6 +138,10 @@ func (p *pdbReader) residue(line []byte, a *pendingAtom) (chain string, err erro
 	} else if wide && len(id) == 0 && !knownComp(comp) && !fourLetters[string(comp)] && knownComp(field(line, 18, 20)) {
 		return "", p.errorf(21, 22, "they are %s, want the letter of the chain in column 22", excerpt(line[20:22]))
 	}
+	if b := p.build; len(b.pending) > 0 && b.pending[0].comp == string(comp) && b.last.id == string(id) {
+		a.comp = b.pending[0].comp
+		return b.last.id, nil // as for most atoms
+	}
 	if bytes.IndexByte(comp, ' ') >= 0 {
 		comp = bytes.ReplaceAll(comp, []byte(" "), nil)
 	}

@@ -265,7 +265,9 @@ func (p *pdbReader) values(line []byte, a *pendingAtom) (err error) {
 	if n := len(line); p.in.open && (n > 54 && n < 60 || n > 60 && n < 66) {
 		return p.errorf(n+1, n+1, "the last line ends within a number; the file may be cut off")
 	}
-	a.Charge = pdbCharge(field(line, 79, 80))
+	if len(line) > 78 {
+		a.Charge = pdbCharge(field(line, 79, 80))
+	}
 	a.Element = p.build.intern([]byte(p.element(line, a)))
 	return nil
 }
@@ -282,6 +284,9 @@ const blankChain = "\x00"
 // shortName reads a short name of printable ASCII and drops spaces inside it. what names the field in errors.
 func (p *pdbReader) shortName(line []byte, what string, from, to int) (string, error) {
 	v := field(line, from, to)
+	if len(v) == 0 {
+		return "", nil
+	}
 	if bytes.IndexByte(v, ' ') >= 0 {
 		v = bytes.ReplaceAll(v, []byte(" "), nil)
 	}
