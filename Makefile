@@ -1,7 +1,7 @@
 # `make` lists the targets. None of them asks for privileges, except that test-page installs a browser where there is none.
 .DEFAULT_GOAL := help
 .PHONY: help build page site demo run test lint format test-page test-site test-webhooks test-tables test-python \
-	test-notebooks test-compare test-clients test-modelcif test-views test-mcp test-identity test-proxies test-pgbouncer test-images \
+	test-notebooks test-compare test-clients test-modelcif test-readers test-views test-mcp test-identity test-proxies test-pgbouncer test-images \
 	test-alerts test-dist test-smoke test-module-path test-tools \
 	test-clusters test-helm test-kube test-engines fuzz soak bench bench-engines bench-mini bench-md \
 	bench-page lighthouse docs clean images dist
@@ -76,6 +76,9 @@ test-clients: ## the TypeScript client, and clients that generators make of the 
 
 test-modelcif: ## python-ihm, python-modelcif and gemmi check the structure files
 	scripts/test-modelcif
+
+test-readers: ## gemmi and biotite read the structure files that packages ship for their tests
+	scripts/test-readers
 
 test-views: ## PyMOL and the library of MolViewSpec read the scripts for viewers
 	scripts/test-views

@@ -103,14 +103,18 @@ func (q *query) measure(add func(*query, *part, group)) part {
 	return p
 }
 
-const noConfidence = "No confidence of a model is known for this structure. If it is an experimental one, its " +
-	"B-factors are not a confidence, and I do not read them as one."
+// noConfidence says that no confidence is known, and why.
+func (q *query) noConfidence() string {
+	return cmp.Or(q.x.Unrated,
+		"No confidence of a model is known for this structure. If it is an experimental one, its "+
+			"B-factors are not a confidence, and I do not read them as one.")
+}
 
 // lacks says why a metric is not known of this structure or for what the question asks; empty where it is.
 func (q *query) lacks() string {
 	switch topic := q.topic.Name; {
 	case topic == "confidence" && !q.x.HasConfidence:
-		return noConfidence
+		return q.noConfidence()
 	case topic == "charge" && (q.pH < 0 || q.pH > 14):
 		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.pH)
 	case topic == "charge" && q.says("@ph pi whichph") && q.partial():

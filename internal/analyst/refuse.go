@@ -111,7 +111,7 @@ func (q *query) cannotTell(c *condition) string {
 	protein := has(func(s facts.Site) bool { return s.Kind == structure.Protein })
 	switch {
 	case c.property == ofLimit && !q.x.HasConfidence:
-		return noConfidence
+		return q.noConfidence()
 	case c.property == ofState && !has(func(s facts.Site) bool { return s.State != 0 }):
 		return "Secondary structure is assigned to protein residues with a complete main chain, and there are none " +
 			"here."

@@ -8,6 +8,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"pleat"
 	"pleat/api"
@@ -26,7 +27,7 @@ const (
 type Input struct {
 	Name      string // for messages
 	Structure *structure.Structure
-	Predicted bool // a model made it, so that its B-factors are pLDDT unless all are 0
+	Predicted bool // a model made it, so that its B-factors are pLDDT; see structure.Structure.Confidence
 }
 
 // Compare compares every two structures. reference is the position of the reference, counted from 1; 0: there is none.
@@ -84,7 +85,7 @@ type subject struct {
 	Input
 	chains   []chain
 	residues int
-	plddt    [][]float64 // 0 to 100, by chain and residue; nil: there is none
+	plddt    [][]float64 // 0 to 100, by chain and residue, NaN: not known; nil: there is none
 	contacts []facts.Contact
 	crowded  string // why its contacts and other neighbours cannot be computed; empty: they can
 }
@@ -116,9 +117,7 @@ func subjects(ctx context.Context, in []Input) ([]subject, error) {
 			return nil, pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures",
 				maxTotal)
 		}
-		if s.Predicted {
-			s.plddt = plddtOf(s.Structure)
-		}
+		s.plddt = s.Structure.Confidence(s.Predicted).PLDDT
 		var err error
 		if s.contacts, s.crowded, err = facts.Contacts(ctx, s.Structure); err != nil {
 			return nil, err
@@ -134,19 +133,6 @@ func Residues(s *structure.Structure) int {
 		n += len(c.Residues)
 	}
 	return n
-}
-
-// plddtOf returns the B-factors of a prediction by chain and residue; nil: all are 0, which stands for none.
-func plddtOf(s *structure.Structure) [][]float64 {
-	all := structure.PLDDTFromB(s)
-	for _, chain := range all {
-		for _, v := range chain {
-			if v != 0 {
-				return all
-			}
-		}
-	}
-	return nil
 }
 
 // describe returns what the coordinates of a structure show.
@@ -220,21 +206,30 @@ func (p *pair) changeOfPLDDT() {
 		p.out.Reasons["plddtChange"] = "not both structures are predictions with pLDDT"
 		return
 	}
-	sum := 0.0
+	sum, n := 0.0, 0
 	for i := range p.matches {
 		for _, d := range p.plddtChanges(&p.matches[i]) {
-			sum += *d
+			if d != nil {
+				sum, n = sum+*d, n+1
+			}
 		}
 	}
-	p.out.PLDDTChange = new(sum / float64(len(p.pointsA)))
+	if n == 0 {
+		p.out.Reasons["plddtChange"] = "no residues correspond whose pLDDT is known in both structures"
+		return
+	}
+	p.out.PLDDTChange = new(sum / float64(n))
 }
 
-// plddtChanges returns the change of pLDDT of the aligned residues of two chains. Both structures must have pLDDT.
+// plddtChanges returns the change of pLDDT of the aligned residues of two chains, nil for a residue where it is not
+// known. Both structures must have pLDDT.
 func (p *pair) plddtChanges(m *match) []*float64 {
 	a, b := p.a.plddt[p.a.chains[m.a].at], p.b.plddt[p.b.chains[m.b].at]
 	out := make([]*float64, len(m.pairs))
 	for i, r := range m.pairs {
-		out[i] = new(b[r[1]] - a[r[0]])
+		if d := b[r[1]] - a[r[0]]; !math.IsNaN(d) {
+			out[i] = &d
+		}
 	}
 	return out
 }

@@ -56,37 +56,28 @@ type Domain struct {
 	Mean float64    `json:"mean_inside_A"`
 }
 
-// assignConfidence sets the pLDDT of the sites: the given values or else the B-factors. It returns notes on values
-// that do not fit.
-func (x *Index) assignConfidence(plddt [][]float64) (notes []string) {
-	if plddt != nil && !x.fits(plddt) {
-		notes, plddt = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
-			"out; its B-factors were read instead."), nil
-	}
-	values := plddt
-	if values == nil {
-		values = structure.PLDDTFromB(x.Structure)
-	}
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, r := range x.Polymers {
-		for _, v := range values[r.Chain][:r.Hi-r.Lo] {
-			low, high = min(low, v), max(high, v)
-		}
-	}
-	scale := 1.0
+// assignConfidence sets the pLDDT of the sites: the given values, or else those that the structure has. It returns
+// notes for the reader on what was assumed, or why no confidence of a prediction is known.
+func (x *Index) assignConfidence(plddt [][]float64, predicted bool) (notes []string) {
+	s := x.Structure
+	known := s.Confidence(predicted)
 	switch {
-	case len(x.Polymers) == 0:
+	case plddt != nil && x.fits(plddt):
+		known = structure.Scaled(s, plddt)
+	case plddt != nil:
+		notes = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
+			"out; its B-factors were read instead.")
+	}
+	if known.Note != "" && (predicted || s.Origin == structure.Prediction) {
+		notes = append(notes, known.Note)
+	}
+	if known.PLDDT == nil {
+		x.Unrated = known.Note
 		return notes
-	case math.IsNaN(low) || low < 0 || high > 100 || high == 0:
-		return append(notes, "The structure is called a prediction, but its confidence values are not between 0 and "+
-			"100; none is reported.")
-	case high <= 1:
-		scale = 100
-		notes = append(notes, "Confidence values from 0 to 1 were read as pLDDT from 0 to 100.")
 	}
 	for _, r := range x.Polymers {
 		for i := r.Lo; i < r.Hi; i++ {
-			x.Sites[i].PLDDT = scale * values[r.Chain][i-r.Lo]
+			x.Sites[i].PLDDT = known.PLDDT[r.Chain][i-r.Lo]
 		}
 	}
 	x.HasConfidence = true

@@ -8,11 +8,10 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"pleat"
 	"pleat/internal/structure"
@@ -89,7 +88,7 @@ type Facts struct {
 	Title      string  `json:"title,omitempty"`
 	Method     string  `json:"method,omitempty"`
 	Resolution float64 `json:"resolution_A,omitempty"`
-	// Predicted reports that a model made the structure: Extra has its scores, or the title says so.
+	// Predicted reports that a model made the structure: Extra has its scores, or the file says so.
 	Predicted bool   `json:"predicted"`
 	Model     string `json:"model,omitempty"`
 	// PTM and IPTM are the model's own scores, 0 to 1; nil where it gave none.
@@ -141,7 +140,7 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	f := &Facts{
 		Source:     extra.Source,
 		Title:      s.Title,
-		Method:     extra.Method,
+		Method:     cmp.Or(extra.Method, s.Method),
 		Resolution: extra.Resolved,
 		Model:      extra.Model,
 		Atoms:      s.Atoms(),
@@ -152,14 +151,12 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	if s := extra.Scores; s != nil {
 		f.PTM, f.IPTM, f.Affinity, f.Meaning = s.PTM, s.IPTM, s.Affinity, s.Confidence
 	}
-	f.Predicted = extra.Predicted || extra.Scores != nil || extra.PLDDT != nil || extra.PAE.N > 0 ||
-		titleOfPrediction(s.Title)
+	known := extra.Predicted || extra.Scores != nil || extra.PLDDT != nil || extra.PAE.N > 0
+	f.Predicted = known || s.Origin == structure.Prediction
 	if err := x.assignStates(ctx); err != nil {
 		return nil, err
 	}
-	if f.Predicted {
-		f.Notes = append(f.Notes, x.assignConfidence(extra.PLDDT)...)
-	}
+	f.Notes = append(f.Notes, x.assignConfidence(extra.PLDDT, known)...)
 	for _, p := range x.Polymers {
 		f.Residues += p.Hi - p.Lo
 	}
@@ -179,13 +176,6 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	f.scoreInterfaces(extra.PAE)
 	f.rate(extra.Scores)
 	return f, ctx.Err()
-}
-
-// titleOfPrediction reports whether a title is one that databases of predictions write.
-func titleOfPrediction(title string) bool {
-	t := strings.ToUpper(title)
-	return slices.ContainsFunc([]string{"ALPHAFOLD", "ESMFOLD", "PREDICTED STRUCTURE", "PREDICTION FOR",
-		"COMPUTED STRUCTURE MODEL"}, func(word string) bool { return strings.Contains(t, word) })
 }
 
 // Round rounds to n decimals, so that the digest stays short.

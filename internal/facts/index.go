@@ -49,7 +49,9 @@ type Index struct {
 	Owner         []int32 // site of each atom
 	Points        []structure.Vec
 	HasConfidence bool // Site.PLDDT is set
-	HasSurface    bool // Site.Area is set
+	// Unrated says in a sentence why no confidence is known, where that is known and HasConfidence is false.
+	Unrated    string
+	HasSurface bool // Site.Area is set
 	// Unmeasured says in a sentence why contacts, surface and pockets were not computed; empty: they were. Neighbours
 	// must not be searched for then, because that could take hours.
 	Unmeasured string

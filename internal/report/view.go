@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"image/color"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -24,7 +25,7 @@ import (
 // ViewOptions is what a View says besides the coordinates.
 type ViewOptions struct {
 	Source  string    // where the viewer reads the structure: a file beside the script, or an address
-	PLDDT   bool      // the B-factors of the structure are pLDDT, unless all are 0
+	PLDDT   bool      // the structure is a prediction
 	Written time.Time // of the result; zero: not stated
 }
 
@@ -40,6 +41,7 @@ type View struct {
 	format string // of the source: mmcif or pdb
 	chains []viewedChain
 	bands  [][]residueRange // by plot.Bands: polymers in this band; nil: coloured by chain
+	inB    bool             // the B-factors of the structure are in these bands too
 	touch  []residueRange   // residues of polymers that are in contact with another chain
 }
 
@@ -79,7 +81,7 @@ func NewView(ctx context.Context, s *structure.Structure, o ViewOptions) (*View,
 		}
 	}
 	if o.PLDDT {
-		v.bands = bandsOf(s)
+		v.bands, v.inB = bandsOf(s)
 	}
 	contacts, _, err := facts.ChainContacts(ctx, s) // a structure without contacts has no interface to show
 	if err != nil {
@@ -95,30 +97,35 @@ func NewView(ctx context.Context, s *structure.Structure, o ViewOptions) (*View,
 	return v, nil
 }
 
-// bandsOf returns the residues of polymers in each of plot.Bands; nil if no B-factor is a confidence.
-func bandsOf(s *structure.Structure) [][]residueRange {
-	plddt := structure.PLDDTFromB(s)
+// bandsOf returns the residues of polymers in each of plot.Bands, and whether their B-factors are in the same ones; nil
+// if no confidence is known.
+func bandsOf(s *structure.Structure) (out [][]residueRange, inB bool) {
+	plddt := s.Confidence(true).PLDDT
+	if plddt == nil {
+		return nil, false
+	}
+	inB = true
 	band := func(v float64) int {
 		return max(0, slices.IndexFunc(plot.Bands, func(b plot.Band) bool { return v > b.Low || b.Low == 0 }))
 	}
-	known := false
-	for i := range s.Chains {
-		for _, v := range plddt[i] {
-			if v < 0 || v > 100 {
-				return nil
-			}
-			known = known || v > 0 && s.Chains[i].Kind.Polymer()
-		}
-	}
-	if !known {
-		return nil
-	}
-	out := make([][]residueRange, len(plot.Bands))
+	out = make([][]residueRange, len(plot.Bands))
 	for k := range out {
-		out[k] = stretches(s, func(chain, residue int) bool { return band(plddt[chain][residue]) == k })
+		out[k] = stretches(s, func(chain, residue int) bool {
+			v := plddt[chain][residue]
+			if math.IsNaN(v) || band(v) != k {
+				return false
+			}
+			for _, a := range s.Chains[chain].Residues[residue].Atoms {
+				inB = inB && (band(a.B) == k || math.Abs(a.B-v) < roundedB)
+			}
+			return true
+		})
 	}
-	return out
+	return out, inB
 }
+
+// roundedB is how much a B-factor may differ from the pLDDT that it repeats, with fewer decimals.
+const roundedB = 0.51
 
 // stretches joins the residues of polymers that are chosen to ranges of consecutive numbers. Numbers below 1, which
 // predictions do not have, are left out: scripts would read their sign as that of a range.
@@ -230,7 +237,7 @@ func (v *View) PyMOL() []byte {
 	line("load %s, fold, format=%s", v.Source, strings.TrimPrefix(v.format, "mm"))
 	line("hide everything, fold")
 	line("show cartoon, fold")
-	if v.bands == nil {
+	if v.bands == nil || !v.inB { // this script colours by B-factor
 		line("util.cbc fold")
 	} else {
 		line("# pLDDT in the bands of the AlphaFold database: above 90, 70, 50, and below.")

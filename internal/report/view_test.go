@@ -162,7 +162,7 @@ func TestViewFiles(t *testing.T) {
 	}
 	s := viewed([3]string{"A", "B", "L"}, [3]string{"bait", "x\"; quit", "a ligand"})
 	var cif bytes.Buffer
-	if err := structure.WriteCIF(&cif, s, structure.Meta{PLDDT: structure.PLDDTFromB(s)}); err != nil {
+	if err := structure.WriteCIF(&cif, s, structure.Meta{PLDDT: s.Confidence(true).PLDDT}); err != nil {
 		t.Fatal(err)
 	}
 	write("model.cif", cif.Bytes())

@@ -14,6 +14,12 @@ type builder struct {
 	// in supplies line numbers for errors, and the limits.
 	in    *lines
 	title string
+	// method is how the structure was determined, as the file says it, and computed that it says in another way that it
+	// is a model. statesPLDDT is that it calls its B-factors pLDDT.
+	method                string
+	computed, statesPLDDT bool
+	metrics               bool // the file lists pLDDT of residues
+
 	atoms int
 	count int // residues
 	// chains are in order of their first atom; byID finds them by name.
@@ -21,10 +27,14 @@ type builder struct {
 	byID   map[string]*rawChain
 	// strings holds the interned strings, see intern.
 	strings map[string]string
-	pending []pendingAtom // of the residue being read
+	// pending are the atoms of the residue being read, and labelled is that some have an alternative location.
+	pending  []pendingAtom
+	labelled bool
 	// last and key identify the residue of the pending atoms.
 	last *rawChain
 	key  residueKey
+	// joined is how many atoms were looked at again because others of their residues came later.
+	joined int
 }
 
 // rawChain is a chain as a file names it. It may hold a polymer, its ligands and its waters together.
@@ -36,6 +46,12 @@ type rawChain struct {
 	segment   []int // per residue: how many TER records came before it
 	// ters counts the TER records of the chain so far.
 	ters int
+	// top is the highest key so far, and places the last residue of each key, from the first key on that is not higher
+	// than all before.
+	top    residueKey
+	places map[residueKey]int
+	// alternatives are all atoms of the residues with alternative locations.
+	alternatives map[int][]pendingAtom
 }
 
 // residueKey identifies a residue within a chain by sequence position, author number and insertion code.
@@ -97,28 +113,55 @@ func (b *builder) atom(c *rawChain, key residueKey, a pendingAtom) error {
 		before := &b.pending[len(b.pending)-1]
 		same = before.comp == a.comp || before.alt != "" && a.alt != ""
 	}
-	if !same {
+	if !same || key.seq == 0 && b.pending[0].Name == a.Name && b.pending[0].alt == a.alt && b.repeats(&a) {
 		if err := b.flush(); err != nil {
 			return err
 		}
 	}
 	b.last, b.key = c, key
+	b.labelled = b.labelled || a.alt != ""
 	b.pending = append(b.pending, a)
 	return nil
 }
 
-// flush closes the residue being read and adds it to its chain. It fails beyond Limits.Residues.
+// repeats reports whether an atom that is named as the first one of the residue being read begins another residue with
+// the same number, as far as the author's numbers can tell. Atoms of ligands may share a name.
+func (b *builder) repeats(a *pendingAtom) bool {
+	return a.Name == a.comp || waters[a.comp] || polymerKind(a.comp) != "" && a.Pos != b.pending[0].Pos &&
+		(a.Occupancy >= 1 || b.pending[0].Occupancy >= 1)
+}
+
+// flush closes the residue being read and adds it to its chain, or its atoms to the residue of the same key that came
+// earlier. It fails beyond Limits.Residues, and where a residue of a polymer has an atom at two places.
 func (b *builder) flush() error {
 	if len(b.pending) == 0 {
 		return nil
 	}
-	if b.count++; b.count > b.in.lim.Residues {
-		return b.in.limit("there are more than the %d residues allowed", b.in.lim.Residues)
+	if err := b.settleRepeated(); err != nil {
+		return err
 	}
 	c := b.last
-	c.residues = append(c.residues, b.resolve())
-	c.segment = append(c.segment, c.ters)
-	b.pending = b.pending[:0]
+	place, joined, err := b.join(c)
+	if err != nil {
+		return err
+	}
+	if !joined {
+		if b.count++; b.count > b.in.lim.Residues {
+			return b.in.limit("there are more than the %d residues allowed", b.in.lim.Residues)
+		}
+		c.residues = append(c.residues, Residue{})
+		c.segment = append(c.segment, c.ters)
+	}
+	if b.labelled {
+		if c.alternatives == nil {
+			c.alternatives = map[int][]pendingAtom{}
+		}
+		c.alternatives[place] = slices.Clone(b.pending)
+	}
+	if len(b.pending) > 0 {
+		c.residues[place] = b.resolve()
+	}
+	b.pending, b.labelled = b.pending[:0], false
 	return nil
 }
 
@@ -135,13 +178,14 @@ func (b *builder) resolve() Residue {
 		Het:   first.het,
 		Atoms: make([]Atom, 0, len(b.pending)),
 	}
-	chosen := b.chooseAlternative()
-	if chosen == "" {
+	if !b.labelled {
 		for i := range b.pending {
 			r.Atoms = append(r.Atoms, b.pending[i].Atom)
 		}
 		return r
 	}
+	b.labelFirst()
+	chosen := b.chooseAlternative()
 	named := map[string]int{} // place in r.Atoms of an atom from another alternative; -1: settled
 	for i := range b.pending {
 		if a := &b.pending[i]; a.alt == chosen {
@@ -172,8 +216,7 @@ func (b *builder) resolve() Residue {
 	return r
 }
 
-// chooseAlternative returns the alternative location of the highest mean occupancy, the first of equals, or an
-// empty string where the residue has none.
+// chooseAlternative returns the alternative location of the highest mean occupancy, the first of equals.
 func (b *builder) chooseAlternative() string {
 	type tally struct {
 		alt string
@@ -221,6 +264,8 @@ func (b *builder) structure(e entities) (*Structure, error) {
 		return nil, &ParseError{Format: b.in.format, Reason: "there are no atoms"}
 	}
 	s := &Structure{Title: b.title}
+	s.Origin, s.Method = b.origin()
+	s.PLDDTInB = b.statesPLDDT || titleOfPrediction(b.title)
 	for _, raw := range b.chains {
 		first, entity := len(s.Chains), raw.entity
 		if entity == "" {
@@ -246,6 +291,7 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	for i := range s.Chains {
 		s.Chains[i].tidy()
 	}
+	s.distinguish()
 	s.setLabels()
 	for i, n := range s.entities() {
 		s.Chains[i].Entity = n
@@ -279,15 +325,16 @@ func (c *rawChain) split() []Chain {
 			rooted[c.segment[i]] = true
 		}
 	}
-	open := -1 // segment of the polymer being filled
+	open := -1 // segment of the last residue of a polymer, which is before
+	var before *Residue
 	for i := range c.residues {
 		r, kind := &c.residues[i], kinds[i]
 		switch {
 		case r.Seq > 0 || kind.Polymer() && rooted[c.segment[i]]:
-			if open != c.segment[i] {
-				open = c.segment[i]
+			if len(polymers) == 0 || !continues(before, r, open != c.segment[i]) {
 				polymers = append(polymers, Chain{ID: c.id})
 			}
+			open, before = c.segment[i], r
 			p := &polymers[len(polymers)-1]
 			p.Residues = append(p.Residues, *r)
 		case kind == Water:
@@ -355,6 +402,27 @@ func (c *Chain) authNumbers() []int {
 		}
 	}
 	return out
+}
+
+// distinguish gives polymers that have the id of a polymer before them another one: A-2 for the second A.
+func (s *Structure) distinguish() {
+	const longest = 56 // so that the id is one that can be written
+	used, count := map[string]bool{}, map[string]int{}
+	for i := range s.Chains {
+		used[s.Chains[i].ID] = true
+	}
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		if !c.Kind.Polymer() {
+			continue
+		}
+		id := c.ID
+		count[id]++
+		for n := count[id]; n > 1 && used[c.ID]; n++ {
+			c.ID = id[:min(len(id), longest)] + "-" + strconv.Itoa(n)
+		}
+		used[c.ID] = true
+	}
 }
 
 // setLabels gives every chain a unique label: the file's own, else its ID, else the next free one of A … Z, AA, AB

@@ -99,13 +99,9 @@ type globalMetric struct{ name, description, value string }
 func (c *cifWriter) globalMetrics() []globalMetric {
 	var out []globalMetric
 	sum, n := 0.0, 0
-	for i, chain := range c.m.PLDDT {
-		if c.s.Chains[i].Kind.Polymer() {
-			for _, v := range chain {
-				sum += v
-				n++
-			}
-		}
+	for _, v := range c.plddts() {
+		sum += v.value
+		n++
 	}
 	if n > 0 {
 		out = append(out, globalMetric{
@@ -132,8 +128,8 @@ func (c *cifWriter) globalMetrics() []globalMetric {
 // confidence writes the quality metrics of the model: definitions, scores of the whole, the pLDDT of each residue of a
 // polymer, and the ipTM of pairs of chains. Their names and types are what viewers recognise.
 func (c *cifWriter) confidence() {
-	global := c.globalMetrics()
-	if len(global) == 0 && c.m.PLDDT == nil && len(c.m.PairIPTM) == 0 {
+	global, residues := c.globalMetrics(), c.plddts()
+	if len(global) == 0 && len(residues) == 0 && len(c.m.PairIPTM) == 0 {
 		return
 	}
 	c.loop("ma_qa_metric", "id", "mode", "name", "software_group_id", "type", "description")
@@ -141,7 +137,7 @@ func (c *cifWriter) confidence() {
 		c.row(strconv.Itoa(i+1), "global", m.name, "1", m.name, m.description)
 	}
 	local := strconv.Itoa(len(global) + 1)
-	if c.m.PLDDT != nil {
+	if len(residues) > 0 {
 		c.row(local, "local", "pLDDT", "1", "pLDDT", "Predicted lDDT, 0 to 100, per residue")
 	}
 	pair := strconv.Itoa(len(global) + 2)
@@ -156,8 +152,8 @@ func (c *cifWriter) confidence() {
 		}
 		c.end()
 	}
-	if c.m.PLDDT != nil {
-		c.localConfidence(local)
+	if len(residues) > 0 {
+		c.localConfidence(local, residues)
 	}
 	c.pairConfidence(pair)
 }
@@ -198,25 +194,40 @@ func (c *cifWriter) pairConfidence(metric string) {
 	c.end()
 }
 
-// localConfidence writes the pLDDT of the residues of polymers, as the metric of an id.
-func (c *cifWriter) localConfidence(metric string) {
-	if !slices.ContainsFunc(c.s.Chains, func(chain Chain) bool { return chain.Kind.Polymer() }) {
-		return
-	}
-	c.loop("ma_qa_metric_local", "ordinal_id", "model_id", "label_asym_id", "label_seq_id", "label_comp_id",
-		"metric_id", "metric_value")
-	ordinal := 0
+// residuePLDDT is the confidence of a residue, by its indices.
+type residuePLDDT struct {
+	chain, residue int
+	value          float64
+}
+
+// plddts returns the confidence of the residues of polymers: the one of Meta or, where there is none, that of the file
+// from which the structure was read.
+func (c *cifWriter) plddts() (out []residuePLDDT) {
 	for i := range c.s.Chains {
 		chain := &c.s.Chains[i]
 		if !chain.Kind.Polymer() {
 			continue
 		}
 		for j := range chain.Residues {
-			ordinal++
-			r := &chain.Residues[j]
-			c.row(strconv.Itoa(ordinal), "1", c.labels[i], strconv.Itoa(r.Seq), r.Comp, metric,
-				strconv.FormatFloat(c.m.PLDDT[i][j], 'f', 2, 64))
+			switch own := chain.Residues[j].PLDDT; {
+			case c.m.PLDDT != nil:
+				out = append(out, residuePLDDT{i, j, c.m.PLDDT[i][j]})
+			case own != nil && *own >= 0 && *own <= 100:
+				out = append(out, residuePLDDT{i, j, *own})
+			}
 		}
+	}
+	return out
+}
+
+// localConfidence writes the confidence of residues, as the metric of an id.
+func (c *cifWriter) localConfidence(metric string, residues []residuePLDDT) {
+	c.loop("ma_qa_metric_local", "ordinal_id", "model_id", "label_asym_id", "label_seq_id", "label_comp_id",
+		"metric_id", "metric_value")
+	for k, v := range residues {
+		r := &c.s.Chains[v.chain].Residues[v.residue]
+		c.row(strconv.Itoa(k+1), "1", c.labels[v.chain], strconv.Itoa(r.Seq), r.Comp, metric,
+			strconv.FormatFloat(v.value, 'f', 2, 64))
 	}
 	c.end()
 }

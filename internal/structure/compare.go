@@ -16,7 +16,7 @@ type Comparison struct {
 	Reason string
 
 	// MeanPLDDT and MaxPLDDT are the mean difference (second minus first) and the largest absolute difference of the
-	// confidence of a residue. They are nil where neither structure has any, and for whole structures.
+	// confidence of a residue. They are nil where not both structures have any, and for whole structures.
 	MeanPLDDT, MaxPLDDT *float64
 }
 
@@ -93,19 +93,22 @@ func rmsdOf(a, b []Vec) *float64 {
 }
 
 // comparePLDDT returns the mean difference (b − a) and the largest absolute difference of pLDDT per residue, or nil
-// where neither chain has confidence. The chains have the same length.
+// where not both chains have confidence. The chains have the same length.
 func comparePLDDT(a, b *Chain) (mean, largest *float64) {
-	plddtA := PLDDTFromB(&Structure{Chains: []Chain{*a}})[0]
-	plddtB := PLDDTFromB(&Structure{Chains: []Chain{*b}})[0]
-	sum, most, known := 0.0, 0.0, false
-	for i := range plddtA {
-		d := plddtB[i] - plddtA[i]
-		sum, most = sum+d, max(most, math.Abs(d))
-		known = known || plddtA[i] != 0 || plddtB[i] != 0
-	}
-	if !known {
+	plddtA := (&Structure{Chains: []Chain{*a}}).Confidence(true).PLDDT
+	plddtB := (&Structure{Chains: []Chain{*b}}).Confidence(true).PLDDT
+	if plddtA == nil || plddtB == nil {
 		return nil, nil
 	}
-	sum /= float64(len(plddtA))
+	sum, most, n := 0.0, 0.0, 0
+	for i := range plddtA[0] {
+		if d := plddtB[0][i] - plddtA[0][i]; !math.IsNaN(d) {
+			sum, most, n = sum+d, max(most, math.Abs(d)), n+1
+		}
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	sum /= float64(n)
 	return &sum, &most
 }

@@ -53,6 +53,9 @@ func FuzzReadCIF(f *testing.F) {
 	f.Add([]byte(odd))
 	f.Add([]byte(site + "CA ALA A 1 0 0 0\nCA GLY A 2 1 1 1\nZN ZN B . 2 2 2\n"))
 	f.Add([]byte("data_x\n_struct.title\n;a\nb\n;\n_a.b 'c d' # e\n"))
+	f.Add([]byte(modelled("loop_\n_ma_qa_metric.id\n_ma_qa_metric.mode\n_ma_qa_metric.type\n" +
+		"1 local 'pLDDT in [0,1]'\nloop_\n_ma_qa_metric_local.label_asym_id\n_ma_qa_metric_local.label_seq_id\n_ma_qa_metric_local.metric_id\n" +
+		"_ma_qa_metric_local.metric_value\nA 1 1 0.5\nA 2 1 0.25\n")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := ReadCIF(bytes.NewReader(b), fuzzLimits)
 		if err != nil {
@@ -74,6 +77,11 @@ func FuzzReadPDB(f *testing.F) {
 	f.Add(b[:81*40])
 	f.Add([]byte("TITLE     X\nATOM      1  CA AALA A  -1A      1.000   2.000   3.000  0.30 10.00           " +
 		"C1+\nTER\nHETATM    2 ZN    ZN A   2       1.000   2.000   3.000\n"))
+	f.Add([]byte(strings.ReplaceAll(peptide, "\n", "\r")))
+	f.Add([]byte(strings.ReplaceAll(peptide, "ATOM  00000 ", "ATOM  100000 ")))
+	f.Add([]byte(record(" CA  LYSAB   1", 0) + record(" OH2 TIP3W   1", 9) + "TER\n" + record(" CA  GLYAB   1", 0) +
+		"END\n" +
+		record(" CA  LYSAB   1", 0) + record(" HA  LYSAB   1", 1)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := ReadPDB(bytes.NewReader(b), fuzzLimits)
 		if err != nil {

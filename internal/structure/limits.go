@@ -53,7 +53,8 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("%s file, line %d: %s", format, e.Line, e.Reason)
 }
 
-// lines reads a file line by line, within the limits. LF and CRLF end a line; the last line may lack both.
+// lines reads a file line by line, within the limits. LF, CRLF and CR end a line, also in one file; the last line may
+// lack an end.
 type lines struct {
 	format string
 	r      *bufio.Reader
@@ -61,7 +62,13 @@ type lines struct {
 	// read is the number of bytes read so far, compared with Limits.Bytes.
 	read   int64
 	number int // of the line last handed out
-	// long collects a line that is longer than the reader's buffer.
+	// open says that the line last handed out is the last one and has no end.
+	open bool
+	// text is what has been read up to an LF, if whole, or else up to the end of the reader's buffer, without the lines
+	// handed out. bare says that the file ends there without an LF.
+	text        []byte
+	whole, bare bool
+	// long collects a text that is longer than the reader's buffer.
 	long []byte
 }
 
@@ -85,44 +92,59 @@ func (l *lines) limit(format string, args ...any) *ParseError {
 // next returns the next line without its end, valid until the next call, and io.EOF after the last. It drops a byte
 // order mark at the start.
 func (l *lines) next() ([]byte, error) {
-	l.long = l.long[:0]
 	for {
-		part, err := l.r.ReadSlice('\n')
-		l.read += int64(len(part))
-		if len(l.long) == 0 && len(part) > 0 {
-			l.number++
-		}
-		if l.read > l.lim.Bytes {
-			return nil, l.limit("the file is larger than the %d bytes allowed", l.lim.Bytes)
-		}
-		if len(l.long)+len(part) > l.lim.Line+2 {
-			return nil, l.limit("the line is longer than the %d bytes allowed", l.lim.Line)
-		}
+		i := bytes.IndexByte(l.text, '\r')
 		switch {
-		case err == nil && len(l.long) == 0:
-			return l.trim(part), nil
-		case errors.Is(err, bufio.ErrBufferFull):
-			l.long = append(l.long, part...)
-			continue
-		case err != nil && !errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("read %s file: %w", l.format, err)
+		case i >= 0 && (l.whole || i+1 < len(l.text)): // an LF may follow a CR at the end of the buffer
+			line := l.text[:i]
+			l.text = l.text[i+1:]
+			return l.count(line), nil
+		case l.whole:
+			line := l.text
+			l.text, l.whole, l.open = nil, false, l.bare
+			return l.count(line), nil
 		}
-		l.long = append(l.long, part...)
-		if err != nil && len(l.long) == 0 {
-			return nil, io.EOF
+		if err := l.fill(); err != nil {
+			return nil, err
 		}
-		return l.trim(l.long), nil
 	}
 }
 
-// trim removes the end of a line, and a byte order mark from the first one.
-func (l *lines) trim(b []byte) []byte {
-	b = bytes.TrimSuffix(b, []byte("\n"))
-	b = bytes.TrimSuffix(b, []byte("\r"))
-	if l.number == 1 {
-		b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+// count counts a line, and removes a byte order mark from the first one.
+func (l *lines) count(line []byte) []byte {
+	if l.number++; l.number == 1 {
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
-	return b
+	return line
+}
+
+// fill reads on, up to the next LF or as far as the reader's buffer reaches.
+func (l *lines) fill() error {
+	l.long = append(l.long[:0], l.text...)
+	part, err := l.r.ReadSlice('\n')
+	l.read += int64(len(part))
+	switch {
+	case l.read > l.lim.Bytes:
+		l.number++
+		return l.limit("the file is larger than the %d bytes allowed", l.lim.Bytes)
+	case len(l.long)+len(part) > l.lim.Line+2 && bytes.IndexByte(part, '\r') < 0:
+		l.number++
+		return l.limit("the line is longer than the %d bytes allowed", l.lim.Line)
+	case err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF):
+		return fmt.Errorf("read %s file: %w", l.format, err)
+	case len(l.long) > 0:
+		l.long = append(l.long, part...)
+		part = l.long
+	}
+	if errors.Is(err, io.EOF) && len(part) == 0 {
+		return io.EOF
+	}
+	l.text, l.whole = part, !errors.Is(err, bufio.ErrBufferFull)
+	if l.whole {
+		l.bare = errors.Is(err, io.EOF) && part[len(part)-1] != '\r'
+		l.text = bytes.TrimSuffix(bytes.TrimSuffix(part, []byte("\n")), []byte("\r"))
+	}
+	return nil
 }
 
 // excerpt returns a value for an error message: quoted and at most 40 bytes long.

@@ -51,22 +51,6 @@ type Citation struct {
 	Authors                           []string // «Family, Given»
 }
 
-// PLDDTFromB returns confidence by chain and residue from the atoms' B-factors: the mean over each residue's atoms,
-// 0 for a residue without atoms.
-func PLDDTFromB(s *Structure) [][]float64 {
-	out := make([][]float64, len(s.Chains))
-	for i := range s.Chains {
-		out[i] = make([]float64, len(s.Chains[i].Residues))
-		for j := range s.Chains[i].Residues {
-			atoms := s.Chains[i].Residues[j].Atoms
-			for k := range atoms {
-				out[i][j] += atoms[k].B / float64(len(atoms))
-			}
-		}
-	}
-	return out
-}
-
 // check returns an error where the confidence does not fit the structure or the scale of 0 to 100. Values of which none
 // is above 1 are taken for fractions, a common mistake.
 func (m *Meta) check(s *Structure) error {

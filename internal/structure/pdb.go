@@ -6,271 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	"pleat/internal/words"
 )
-
-// ReadPDB reads the first model of a PDB file. Polymers, ligands and waters that share a chain letter become
-// separate chains; the residues of a polymer are numbered from 1 in the order listed. A blank chain letter is
-// replaced by a free one, a new one after each TER. It keeps one alternative location per residue, that of the highest
-// occupancy. The error is a [*ParseError], or one from r.
-//
-// Source: wwPDB Contents Guide 3.3, with hybrid-36 residue numbers.
-func ReadPDB(r io.Reader, lim Limits) (*Structure, error) {
-	s, _, err := readPDB(r, lim)
-	return s, err
-}
-
-// readPDB is ReadPDB, and returns also the reader with what it knows of the file.
-func readPDB(r io.Reader, lim Limits) (*Structure, *pdbReader, error) {
-	in := newLines("PDB", r, lim.defaults())
-	p := &pdbReader{in: in, build: newBuilder(in), sequences: map[string][]string{}}
-	var title strings.Builder
-	for {
-		line, err := in.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		record := strings.TrimRight(string(line[:min(6, len(line))]), " ")
-		if (record == "END" || record == "ENDMDL") && p.build.atoms > 0 {
-			break
-		}
-		switch record {
-		case "TITLE":
-			if len(line) > 10 && title.Len() < in.lim.Line {
-				title.Write(line[10:min(80, len(line))])
-				title.WriteByte(' ')
-			}
-		case "SEQRES":
-			p.sequence(line)
-		case "ATOM", "HETATM":
-			err = p.atom(line)
-		case "TER":
-			err = p.ter()
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	p.build.title = oneLine(title.String())
-	if err := p.build.flush(); err != nil {
-		return nil, nil, err
-	}
-	p.nameBlank()
-	s, err := p.build.structure(entities{})
-	return s, p, err
-}
-
-// pdbReader reads the records of a PDB file into a builder. Only the first model of several is kept.
-type pdbReader struct {
-	in     *lines
-	build  *builder
-	blanks int // TER records of the chain without a letter
-	// sequences are the whole sequences (SEQRES) by chain letter; all together have at most Limits.Residues residues.
-	sequences map[string][]string
-	listed    int
-}
-
-// sequence reads a SEQRES record.
-func (p *pdbReader) sequence(line []byte) {
-	chain := p.build.intern(field(line, 12, 12))
-	for _, comp := range bytes.Fields(field(line, 20, 70)) {
-		if p.listed++; p.listed > p.in.lim.Residues || !printable(comp) {
-			return
-		}
-		p.sequences[chain] = append(p.sequences[chain], p.build.intern(comp))
-	}
-}
-
-// field returns the columns from … to of a line, 1-based and inclusive, without surrounding spaces.
-func field(line []byte, from, to int) []byte {
-	if len(line) < from {
-		return nil
-	}
-	return bytes.TrimSpace(line[from-1 : min(to, len(line))])
-}
-
-// atom reads an ATOM or HETATM record, by its columns. Missing occupancies and B-factors have defaults.
-func (p *pdbReader) atom(line []byte) error {
-	a := pendingAtom{het: bytes.HasPrefix(line, []byte("HETATM"))}
-	var key residueKey
-	name, err := p.shortName(line, "the atom name", 13, 16)
-	if err != nil {
-		return err
-	}
-	if name == "" {
-		return p.in.errorf("columns 13–16: the atom has no name")
-	}
-	a.Name = name
-	if a.comp, err = p.shortName(line, "the residue name", 18, 21); err != nil {
-		return err
-	}
-	if a.comp == "" {
-		a.comp = "UNK"
-	}
-	if a.alt, err = p.shortName(line, "the alternative location", 17, 17); err != nil {
-		return err
-	}
-	if key.ins, err = p.shortName(line, "the insertion code", 27, 27); err != nil {
-		return err
-	}
-	id, err := p.shortName(line, "the chain letter", 22, 22)
-	if err != nil {
-		return err
-	}
-	if key.auth, err = p.number(line); err != nil {
-		return err
-	}
-	for k := range a.Pos {
-		if a.Pos[k], err = p.float(line, [...]string{"x", "y", "z"}[k], 31+8*k, 38+8*k, math.NaN()); err != nil {
-			return err
-		}
-	}
-	if a.Occupancy, err = p.float(line, "the occupancy", 55, 60, 1); err != nil {
-		return err
-	}
-	if a.B, err = p.float(line, "the B-factor", 61, 66, 0); err != nil {
-		return err
-	}
-	a.Charge = pdbCharge(field(line, 79, 80))
-	a.Element = p.build.intern([]byte(p.element(line, &a)))
-	if id == "" {
-		id = blankChain + strconv.Itoa(p.blanks)
-	}
-	chain, err := p.build.chain(id, "", "")
-	if err != nil {
-		return err
-	}
-	return p.build.atom(chain, key, a)
-}
-
-// blankChain is the prefix of the temporary ids of chains without a letter.
-const blankChain = "\x00"
-
-// shortName reads a short name of printable ASCII and drops spaces inside it. what names the field in errors.
-func (p *pdbReader) shortName(line []byte, what string, from, to int) (string, error) {
-	v := field(line, from, to)
-	if bytes.IndexByte(v, ' ') >= 0 {
-		v = bytes.ReplaceAll(v, []byte(" "), nil)
-	}
-	if !printable(v) {
-		return "", p.in.errorf("columns %d–%d: %s is %s, want printable ASCII", from, to, what, excerpt(v))
-	}
-	return p.build.intern(v), nil
-}
-
-// float reads a number. A blank field gives missing, or an error where missing is NaN.
-func (p *pdbReader) float(line []byte, what string, from, to int, missing float64) (float64, error) {
-	v := field(line, from, to)
-	if len(v) == 0 {
-		if math.IsNaN(missing) {
-			return 0, p.in.errorf("columns %d–%d: the atom has no %s coordinate", from, to, what)
-		}
-		return missing, nil
-	}
-	f, err := parseFloat(v)
-	if err != nil {
-		return 0, p.in.errorf("columns %d–%d: %s is %s, want a number between −1,000,000 and 1,000,000", from, to, what,
-			excerpt(v))
-	}
-	return f, nil
-}
-
-// number reads the residue number: decimal, or hybrid-36 above 9999.
-func (p *pdbReader) number(line []byte) (int, error) {
-	v := string(field(line, 23, 26))
-	if n, err := strconv.Atoi(v); err == nil {
-		return n, nil
-	}
-	if len(v) == 4 {
-		upper, lower := strings.ToUpper(v) == v, strings.ToLower(v) == v
-		if n, err := strconv.ParseInt(v, 36, 32); err == nil && n >= 10*36*36*36 && upper != lower {
-			if upper {
-				return int(n) - 10*36*36*36 + 10000, nil
-			}
-			return int(n) + 16*36*36*36 + 10000, nil
-		}
-	}
-	return 0, p.in.errorf("columns 23–26: the residue number is %s, want a whole number", excerpt(v))
-}
-
-// element returns columns 77–78 or, where they hold no symbol, the element of the atom's name: the name starts one
-// column further left where the symbol has two letters.
-func (p *pdbReader) element(line []byte, a *pendingAtom) string {
-	if symbol := strings.ToUpper(string(field(line, 77, 78))); symbol != "" {
-		if _, ok := masses[symbol]; ok || symbol == "X" {
-			return symbol
-		}
-	}
-	if len(line) > 14 && line[12] == ' ' {
-		if one := strings.ToUpper(string(line[13])); masses[one] > 0 {
-			return one
-		}
-	}
-	if len(a.Name) == 4 && polymerKind(a.comp) != "" && a.Name[0] == 'H' {
-		return "H"
-	}
-	if two := strings.ToUpper(string(field(line, 13, 14))); len(two) == 2 && masses[two] > 0 &&
-		polymerKind(a.comp) == "" {
-		return two
-	}
-	return elementOf("", a.Name, a.comp)
-}
-
-// pdbCharge reads a charge such as 2+ or +2; anything else is 0.
-func pdbCharge(v []byte) int {
-	if len(v) != 2 {
-		return 0
-	}
-	digit, sign := v[0], v[1]
-	if digit == '+' || digit == '-' {
-		digit, sign = sign, digit
-	}
-	switch {
-	case digit < '0' || digit > '9':
-		return 0
-	case sign == '+':
-		return int(digit - '0')
-	case sign == '-':
-		return -int(digit - '0')
-	}
-	return 0
-}
-
-// ter ends the current chain segment at a TER record: atoms with the same chain id after it are another molecule.
-func (p *pdbReader) ter() error {
-	if err := p.build.flush(); err != nil {
-		return err
-	}
-	if c := p.build.last; c != nil {
-		c.ters++
-		if strings.HasPrefix(c.id, blankChain) {
-			p.blanks++
-		}
-	}
-	return nil
-}
-
-// nameBlank gives the next free letters to chains without one.
-func (p *pdbReader) nameBlank() {
-	next := 0
-	for _, c := range p.build.chains {
-		if !strings.HasPrefix(c.id, blankChain) {
-			continue
-		}
-		for c.id = words.LetterName(next); p.build.byID[c.id] != nil; c.id = words.LetterName(next) {
-			next++
-		}
-		next++
-	}
-}
 
 // PDBLimitError reports why a structure does not fit the PDB format.
 type PDBLimitError struct{ Reason string }
@@ -543,7 +282,7 @@ func recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
 	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
 		return nil, false, &ParseError{Reason: "it is compressed with gzip; decompress it first"}
 	}
-	for line := range bytes.Lines(head) {
+	for line := range bytes.FieldsFuncSeq(head, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) == 0 || line[0] == '#':
@@ -555,7 +294,7 @@ func recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
 			return nil, false, &ParseError{Reason: reason}
 		}
 		for _, record := range pdbRecords {
-			if bytes.HasPrefix(line, []byte(record)) {
+			if foldPrefix(line, record) {
 				return in, true, nil
 			}
 		}
@@ -567,5 +306,6 @@ func recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
 // pdbRecords are the record names with which a PDB file may begin.
 var pdbRecords = []string{"ATOM", "HETATM", "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE",
 	"KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
-	"AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQRES", "MODRES", "HET", "HELIX", "SHEET", "CRYST1",
-	"ORIGX", "SCALE", "MODEL", "PARENT", "USER"}
+	"AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQADV", "SEQRES", "MODRES", "HET", "FORMUL", "HELIX",
+	"SHEET", "TURN", "SSBOND", "LINK", "CISPEP", "SITE", "CRYST1", "ORIGX", "SCALE", "MTRIX", "MODEL", "TER", "PARENT",
+	"USER"}

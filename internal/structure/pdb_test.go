@@ -1,7 +1,9 @@
 package structure
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -156,6 +158,20 @@ func TestReadFASTA(t *testing.T) {
 	} {
 		if _, err := ReadFASTA(strings.NewReader(test.text), Limits{}); err == nil || err.Error() != test.want {
 			t.Errorf("%q:\n got %v\nwant %s", test.text, err, test.want)
+		}
+	}
+}
+
+func BenchmarkReadPDB(b *testing.B) {
+	file, err := os.ReadFile("testdata/1ubi.pdb")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(file)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ReadPDB(bytes.NewReader(file), Limits{}); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

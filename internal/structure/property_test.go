@@ -3,6 +3,7 @@ package structure
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +30,12 @@ func anyStructure(t *rapid.T) *Structure {
 		labels[label] = true
 		c := Chain{ID: odd.Draw(t, "id"), Label: label, Entity: len(s.Chains) + 1, Name: text.Draw(t, "name"),
 			Kind: rapid.SampledFrom([]Kind{Protein, RNA, DNA, Ligand, Water}).Draw(t, "kind")}
+		if c.Kind.Polymer() && slices.ContainsFunc(s.Chains, func(o Chain) bool {
+			return o.Kind.Polymer() &&
+				o.ID == c.ID
+		}) {
+			continue // the reader tells polymers of one id apart
+		}
 		if c.Label == c.ID {
 			c.Label = ""
 		}
@@ -40,9 +47,9 @@ func anyStructure(t *rapid.T) *Structure {
 			if !c.Kind.Polymer() {
 				r.Seq, r.Het = 0, true
 			}
-			for range rapid.IntRange(1, 3).Draw(t, "atoms") {
+			for k := range rapid.IntRange(1, 3).Draw(t, "atoms") {
 				r.Atoms = append(r.Atoms, Atom{
-					Name:      odd.Draw(t, "atom"),
+					Name:      odd.Draw(t, "atom") + string(rune('0'+k)), // a residue has each atom once
 					Element:   rapid.SampledFrom([]string{"C", "ZN", "X"}).Draw(t, "element"),
 					Pos:       Vec{number(-999, 9999, 3), number(-999, 9999, 3), number(-1, 1, 3)},
 					B:         number(0, 100, 2),
@@ -68,6 +75,7 @@ func TestAnyStructureReadsBack(t *testing.T) {
 		if len(s.Chains) == 0 {
 			return
 		}
+		s.Origin = Prediction // what is written without Meta.Experimental
 		var file bytes.Buffer
 		if err := WriteCIF(&file, s, Meta{}); err != nil {
 			t.Fatal(err)

@@ -23,18 +23,31 @@ func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 	in := newLines("mmCIF", r, lim.defaults())
 	c := &cifReader{build: newBuilder(in)}
 	p := &cifParser{scan: cifScanner{in: in}, block: c.block, tables: map[string]*cifTable{
-		"struct":      {items: []string{"title"}, row: c.title},
+		"struct":      {items: []string{"title", "pdbx_structure_determination_methodology"}, row: c.title},
 		"entity":      {items: []string{"id", "type", "pdbx_description"}, row: c.entity},
 		"entity_poly": {items: []string{"entity_id", "type"}, row: c.polymer},
 		"struct_asym": {items: []string{"id", "entity_id"}, row: c.asym},
 		"atom_site":   {items: atomItems, row: c.atom},
 
 		"entity_poly_seq": {items: []string{"entity_id", "num", "mon_id"}, row: c.monomer},
+
+		"exptl":         {items: []string{"method"}, row: c.experiment},
+		"ma_data":       {row: c.computed},
+		"ma_model_list": {row: c.computed},
+		"ma_qa_metric":  {items: []string{"id", "mode", "type", "name"}, row: c.metric},
+		"ma_qa_metric_local": {
+			items: []string{"model_id", "label_asym_id", "label_seq_id", "metric_id", "metric_value"},
+			row:   c.localMetric,
+		},
 	}}
 	c.clear()
 	if err := p.run(); err != nil {
 		return nil, nil, err
 	}
+	if err := c.build.flush(); err != nil {
+		return nil, nil, err
+	}
+	c.assignMetric()
 	s, err := c.build.structure(c.entities)
 	return s, c, err
 }
@@ -83,12 +96,18 @@ type cifReader struct {
 	lengths  map[string]int
 	monomers map[string][]string
 	listed   int
+	// metrics are the local quality metrics of the file by id, and values those of residues in the first model of them.
+	metrics     map[string]qaMetric
+	values      map[qaKey]float64
+	valuesModel string
 }
 
 // clear forgets the entities of a previous data block, whose atoms are not read.
 func (c *cifReader) clear() {
 	c.entities = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
 	c.lengths, c.monomers, c.listed = map[string]int{}, map[string][]string{}, 0
+	c.metrics, c.values, c.valuesModel = map[string]qaMetric{}, map[qaKey]float64{}, ""
+	c.build.method, c.build.computed = "", false
 }
 
 // block starts a data block, and stops reading once a block with atoms is complete.
@@ -106,6 +125,7 @@ func (c *cifReader) title(v [][]byte) error {
 	if c.build.atoms == 0 || c.build.title == "" {
 		c.build.title = oneLine(v[0])
 	}
+	c.build.computed = c.build.computed || strings.EqualFold(string(v[1]), "computational")
 	return nil
 }
 
@@ -214,7 +234,7 @@ func (c *cifReader) atom(v [][]byte) error {
 	} else if string(model) != c.model {
 		return nil
 	}
-	a, err := c.values(v)
+	a, err := c.described(v)
 	if err != nil {
 		return err
 	}
@@ -251,8 +271,8 @@ func (c *cifReader) atom(v [][]byte) error {
 	return c.build.atom(chain, key, a)
 }
 
-// values reads the items that describe the atom alone.
-func (c *cifReader) values(v [][]byte) (a pendingAtom, err error) {
+// described reads the items that describe the atom alone.
+func (c *cifReader) described(v [][]byte) (a pendingAtom, err error) {
 	a.het = string(v[siteGroup]) == "HETATM"
 	if a.Name, err = c.name("label_atom_id", 32, v[siteAtom], v[siteAuthAtom]); err != nil {
 		return a, err

@@ -63,7 +63,8 @@ var dnaLetters = map[string]byte{
 }
 
 // waters are the component codes of water in files of different programs.
-var waters = map[string]bool{"HOH": true, "WAT": true, "DOD": true, "H2O": true, "SOL": true, "TIP": true, "TIP3": true,
+var waters = map[string]bool{"HOH": true, "WAT": true, "DOD": true, "H2O": true, "SOL": true, "SOLV": true,
+	"TIP": true, "TIP3": true,
 	"TP3": true, "SPC": true}
 
 func init() {

@@ -41,6 +41,11 @@ type Structure struct {
 	// Title is one line of free text; it may be empty.
 	Title  string
 	Chains []Chain
+	// Origin is what the file says of where the structure comes from, and Method the experiment by its name there.
+	Origin Origin
+	Method string
+	// PLDDTInB reports that the file says that its B-factors are pLDDT.
+	PLDDTInB bool
 }
 
 // Chain is one molecule: a polymer, a ligand, or all waters of a file.
@@ -61,6 +66,9 @@ type Residue struct {
 	Ins   string // insertion code: one character or empty
 	Het   bool   // the file lists its atoms as HETATM
 	Atoms []Atom
+	// PLDDT is the confidence from 0 to 100 that the file lists for the residue (_ma_qa_metric_local); nil: it lists
+	// none.
+	PLDDT *float64
 }
 
 // Atom is one atom. Pos is in Å. B is the isotropic B-factor of an experiment in Å² or, in a prediction, pLDDT from

@@ -2,7 +2,7 @@
 locations. A selection names residues by these. gemmi counts otherwise where a file has no label_seq_id: it leaves
 places for gaps in the numbers of the authors.
 
-The rules are those of internal/structure: pdb.go, readcif.go, build.go and whole.go."""
+The rules are those of internal/structure: readpdb.go, readcif.go, build.go, continues.go and whole.go."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -65,6 +65,7 @@ class Records:
     ends: Counter[str]  # TER records of a letter
     segment: dict[tuple[str, str, str], int]  # (letter, number with insertion code, name) → TER records before it
     sequences: dict[str, list[str]]  # SEQRES
+    joints: list[tuple[str, str]] = field(default_factory=list)  # letters given to chains that only a TER separates
 
 
 def read(path: Path) -> list[Molecule]:
@@ -81,6 +82,12 @@ def read(path: Path) -> list[Molecule]:
     for chain in structure[0] if len(structure) else ():
         for residue in chain:
             named.setdefault(residue.subchain or chain.name, []).append(residue)
+    whole: dict[str, str] = {}  # letter of the molecule that a chain without a letter continues
+    for before, name in found.joints:
+        before = whole.get(before, before)
+        if before in named and name in named and continues(named[before][-1], named[name][0], True):
+            named[before] += named.pop(name)
+            whole[name] = before
     out: list[Molecule] = []
     for name, residues in named.items():
         entity = entity_of(structure, name, residues[0])
@@ -109,7 +116,7 @@ def records(text: str) -> Records:
     free = (c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" if c not in taken)
     out = Records("", Counter(), {}, {})
     kept: list[str] = []
-    last = blank = ""
+    last = blank = ended = ""
     for line in lines:
         if line.startswith("SEQRES"):
             out.sequences.setdefault(line[11:12].strip(), []).extend(line[19:70].split())
@@ -117,13 +124,18 @@ def records(text: str) -> Records:
         if line.startswith(("ATOM", "HETATM")):
             last = line[21:22].strip()
             if not last:
-                last = blank = blank or next(free, " ")
+                if not blank:
+                    blank = next(free, " ")
+                    if ended:
+                        out.joints.append((ended, blank))
+                last = blank
                 line = line[:21] + last + line[22:]
+            ended = ""
             out.segment.setdefault((last, line[22:27].strip(), line[17:20].strip()), out.ends[last])
         elif line.startswith("TER"):
             out.ends[last] += 1
             if last == blank:
-                blank = ""
+                ended, blank = blank, ""
             continue
         kept.append(line)
         if line.startswith("ENDMDL"):
@@ -195,14 +207,56 @@ def split(letter: str, residues: list[gemmi.Residue], found: Records) -> list[Mo
         for residue, one, segment in zip(residues, kinds, segments)
         if segment < found.ends[letter] or one != LIGAND and residue.het_flag != "H"
     }
-    polymers: dict[int, list[gemmi.Residue]] = {}
+    polymers: list[list[gemmi.Residue]] = []
     ligands: list[Molecule] = []
+    last = 0  # segment of the last residue of a polymer
     for residue, one, segment in zip(residues, kinds, segments):
         if residue.label_seq or one != LIGAND and segment in rooted:
-            polymers.setdefault(segment, []).append(residue)
+            if not polymers or not continues(polymers[-1][-1], residue, segment != last):
+                polymers.append([])
+            polymers[-1].append(residue)
+            last = segment
         else:
             ligands.append(Molecule(letter, LIGAND, [residue]))
-    return [polymer(letter, part, found.sequences.get(letter, [])) for part in polymers.values()] + ligands
+    names = [letter if i == 1 else f"{letter}-{i}" for i in range(1, len(polymers) + 1)]
+    return [polymer(name, part, found.sequences.get(name, [])) for name, part in zip(names, polymers)] + ligands
+
+
+def continues(a: gemmi.Residue, b: gemmi.Residue, ter: bool) -> bool:
+    """Whether residue b belongs to the same polymer as a, before it under the same letter, perhaps before a TER."""
+    linked = links(a, b)
+    if linked:
+        return True
+    rising = (b.seqid.num, b.seqid.icode) > (a.seqid.num, a.seqid.icode)
+    if not ter:
+        return rising or linked is None
+    missing = b.seqid.num - a.seqid.num - 1
+    starts = any(all(position(b, n) for n in names) for names in (("H2", "H3"), ("HT2", "HT3"), ("2H", "3H")))
+    if not rising or missing < 1 or position(a, "OXT") or b.name in PARENTS and starts:
+        return False
+    distance, reach = centres(a, b)
+    return distance is not None and 2.5 <= distance <= (missing + 1) * reach
+
+
+def links(a: gemmi.Residue, b: gemmi.Residue) -> bool | None:
+    """Whether two residues are linked; None if their atoms do not tell."""
+    for one, other in (("C", "N"), ("O3'", "P"), ("O3*", "P")):
+        p, q = position(a, one), position(b, other)
+        if p and q:
+            return 0.9 <= p.dist(q) <= 2.5
+    distance, reach = centres(a, b)
+    return None if distance is None else 2.5 <= distance <= reach
+
+
+def centres(a: gemmi.Residue, b: gemmi.Residue) -> tuple[float | None, float]:
+    """The distance of the representative atoms of two residues, and how far those of neighbours are apart at most."""
+    p, q = (next((x for n in ("CA", "C1'", "C1*") if (x := position(r, n))), None) for r in (a, b))
+    return (p.dist(q) if p and q else None), 4.2 if position(a, "CA") else 8.0
+
+
+def position(residue: gemmi.Residue, name: str) -> gemmi.Position | None:
+    """Where the residue has an atom; None if it has none of that name."""
+    return next((atom.pos for atom in residue if atom.name == name), None)
 
 
 def polymer(letter: str, residues: list[gemmi.Residue], sequence: list[str]) -> Molecule:

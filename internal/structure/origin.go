@@ -1,0 +1,157 @@
+package structure
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+)
+
+// Origin says where a structure comes from.
+type Origin string
+
+// The origins that files name.
+const (
+	OriginUnknown Origin = ""
+	Experiment    Origin = "experiment"
+	Prediction    Origin = "prediction"
+)
+
+// theoretical is the method of models in EXPDTA and _exptl.method.
+const theoretical = "THEORETICAL MODEL"
+
+// predictionTitle matches the titles that the databases of AlphaFold and ESMFold give to their entries. Titles of
+// experiments name these programs too, further behind.
+var predictionTitle = regexp.MustCompile(`(?i)^((alphafold|esmfold)\b.*\bprediction\b|prediction for |` +
+	`predicted structure|computed structure model)`)
+
+// titleOfPrediction reports whether a title is one that databases of predictions write.
+func titleOfPrediction(title string) bool { return predictionTitle.MatchString(title) }
+
+// origin returns what the file says of its origin, the most certain statement first, and the experiment.
+func (b *builder) origin() (Origin, string) {
+	method := strings.ToUpper(b.method)
+	switch {
+	case b.metrics: // only a model has values of its own
+		return Prediction, ""
+	case strings.Contains(method, theoretical):
+		return Prediction, ""
+	case method != "":
+		return Experiment, method
+	case b.computed || titleOfPrediction(b.title):
+		return Prediction, ""
+	}
+	return OriginUnknown, ""
+}
+
+// Confidence is what is known of a model's own estimate of local accuracy, pLDDT.
+type Confidence struct {
+	// PLDDT is from 0 to 100, by chain and residue, and NaN where it is not known; nil: none is known.
+	PLDDT [][]float64
+	// Note is a sentence for the reader: what was assumed of PLDDT, or why none is known. It may be empty.
+	Note string
+}
+
+// Confidence returns the confidence of the residues: the values that the file lists for them or else, in a prediction,
+// its B-factors, as means over the atoms of each residue. A file that names an experiment is no prediction, whatever
+// its title says; predicted says that the caller knows that the structure is one and has pLDDT as B-factors.
+func (s *Structure) Confidence(predicted bool) Confidence {
+	if listed := s.listedPLDDT(); listed != nil {
+		return s.scaled(Confidence{PLDDT: listed}, true)
+	}
+	switch {
+	case predicted:
+	case s.Origin == Experiment:
+		return Confidence{Note: fmt.Sprintf("The structure is of an experiment (%s), so that its B-factors are no "+
+			"confidence of a model.", s.Method)}
+	case s.Origin != Prediction:
+		return Confidence{}
+	}
+	stated := predicted || s.PLDDTInB
+	c := s.scaled(Confidence{PLDDT: s.bFactors()}, stated)
+	if c.PLDDT != nil && !stated && c.Note == "" {
+		c.Note = "The file is of a prediction and does not say what its B-factors are; they were read as pLDDT."
+	}
+	return c
+}
+
+// listedPLDDT returns the values that the file lists for residues; nil: it lists none.
+func (s *Structure) listedPLDDT() [][]float64 {
+	known := false
+	out := make([][]float64, len(s.Chains))
+	for i := range s.Chains {
+		out[i] = make([]float64, len(s.Chains[i].Residues))
+		for j := range s.Chains[i].Residues {
+			out[i][j] = math.NaN()
+			if v := s.Chains[i].Residues[j].PLDDT; v != nil {
+				out[i][j], known = *v, true
+			}
+		}
+	}
+	if !known {
+		return nil
+	}
+	return out
+}
+
+// bFactors returns the mean B-factor of each residue, NaN for a residue without atoms.
+func (s *Structure) bFactors() [][]float64 {
+	out := make([][]float64, len(s.Chains))
+	for i := range s.Chains {
+		out[i] = make([]float64, len(s.Chains[i].Residues))
+		for j := range s.Chains[i].Residues {
+			atoms := s.Chains[i].Residues[j].Atoms
+			if len(atoms) == 0 {
+				out[i][j] = math.NaN()
+			}
+			for k := range atoms {
+				out[i][j] += atoms[k].B / float64(len(atoms))
+			}
+		}
+	}
+	return out
+}
+
+// fewResidues is up to how many residues may all have the same pLDDT.
+const fewResidues = 4
+
+// Scaled returns values by chain and residue as the confidence of the polymers of s, where they can be that.
+func Scaled(s *Structure, plddt [][]float64) Confidence {
+	return s.scaled(Confidence{PLDDT: plddt}, true)
+}
+
+// scaled returns c with values from 0 to 1 as ones from 0 to 100, or why the values of its polymers are no pLDDT.
+// stated says that the file calls them so.
+func (s *Structure) scaled(c Confidence, stated bool) Confidence {
+	low, high, n := math.Inf(1), math.Inf(-1), 0
+	for i := range s.Chains {
+		if !s.Chains[i].Kind.Polymer() {
+			continue
+		}
+		for _, v := range c.PLDDT[i] {
+			if !math.IsNaN(v) {
+				low, high, n = min(low, v), max(high, v), n+1
+			}
+		}
+	}
+	switch {
+	case n == 0:
+		return Confidence{}
+	case low < 0 || high > 100 || high == 0:
+		return Confidence{Note: "The structure is called a prediction, but its confidence values are not between 0 " +
+			"and 100; none is reported."}
+	case low == high && n > fewResidues && !stated:
+		return Confidence{Note: fmt.Sprintf("The structure is called a prediction, but the B-factors of all residues "+
+			"are %.4g, which is no confidence; none is reported.", high)}
+	case high <= 1:
+		c.Note = "Confidence values from 0 to 1 were read as pLDDT from 0 to 100."
+		percent := make([][]float64, len(c.PLDDT))
+		for i := range c.PLDDT {
+			for _, v := range c.PLDDT[i] {
+				percent[i] = append(percent[i], v*100)
+			}
+		}
+		c.PLDDT = percent
+	}
+	return c
+}
