@@ -57,7 +57,7 @@ type Confidence struct {
 // its title says; predicted says that the caller knows that the structure is one and has pLDDT as B-factors.
 func (s *Structure) Confidence(predicted bool) Confidence {
 	if listed := s.listedPLDDT(); listed != nil {
-		return s.scaled(Confidence{PLDDT: listed}, true)
+		return s.scaled(listed)
 	}
 	switch {
 	case predicted:
@@ -67,12 +67,11 @@ func (s *Structure) Confidence(predicted bool) Confidence {
 	case s.Origin != Prediction:
 		return Confidence{}
 	}
-	stated := predicted || s.PLDDTInB
-	c := s.scaled(Confidence{PLDDT: s.bFactors()}, stated)
-	if c.PLDDT != nil && !stated && c.Note == "" {
-		c.Note = "The file is of a prediction and does not say what its B-factors are; they were read as pLDDT."
+	if !predicted && !s.PLDDTInB {
+		return Confidence{Note: "The file is of a prediction and does not say that its B-factors are pLDDT; no " +
+			"confidence is reported."}
 	}
-	return c
+	return s.scaled(s.bFactors())
 }
 
 // listedPLDDT returns the values that the file lists for residues; nil: it lists none.
@@ -112,23 +111,20 @@ func (s *Structure) bFactors() [][]float64 {
 	return out
 }
 
-// fewResidues is up to how many residues may all have the same pLDDT.
-const fewResidues = 4
-
 // Scaled returns values by chain and residue as the confidence of the polymers of s, where they can be that.
 func Scaled(s *Structure, plddt [][]float64) Confidence {
-	return s.scaled(Confidence{PLDDT: plddt}, true)
+	return s.scaled(plddt)
 }
 
-// scaled returns c with values from 0 to 1 as ones from 0 to 100, or why the values of its polymers are no pLDDT.
-// stated says that the file calls them so.
-func (s *Structure) scaled(c Confidence, stated bool) Confidence {
+// scaled returns values as the confidence of the polymers, those from 0 to 1 as ones from 0 to 100, or why they are no
+// pLDDT.
+func (s *Structure) scaled(plddt [][]float64) Confidence {
 	low, high, n := math.Inf(1), math.Inf(-1), 0
 	for i := range s.Chains {
 		if !s.Chains[i].Kind.Polymer() {
 			continue
 		}
-		for _, v := range c.PLDDT[i] {
+		for _, v := range plddt[i] {
 			if !math.IsNaN(v) {
 				low, high, n = min(low, v), max(high, v), n+1
 			}
@@ -140,18 +136,17 @@ func (s *Structure) scaled(c Confidence, stated bool) Confidence {
 	case low < 0 || high > 100 || high == 0:
 		return Confidence{Note: "The structure is called a prediction, but its confidence values are not between 0 " +
 			"and 100; none is reported."}
-	case low == high && n > fewResidues && !stated:
-		return Confidence{Note: fmt.Sprintf("The structure is called a prediction, but the B-factors of all residues "+
-			"are %.4g, which is no confidence; none is reported.", high)}
 	case high <= 1:
-		c.Note = "Confidence values from 0 to 1 were read as pLDDT from 0 to 100."
-		percent := make([][]float64, len(c.PLDDT))
-		for i := range c.PLDDT {
-			for _, v := range c.PLDDT[i] {
+		percent := make([][]float64, len(plddt))
+		for i := range plddt {
+			for _, v := range plddt[i] {
 				percent[i] = append(percent[i], v*100)
 			}
 		}
-		c.PLDDT = percent
+		return Confidence{
+			PLDDT: percent,
+			Note:  "Confidence values from 0 to 1 were read as pLDDT from 0 to 100.",
+		}
 	}
-	return c
+	return Confidence{PLDDT: plddt}
 }

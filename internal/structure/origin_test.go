@@ -28,13 +28,11 @@ func TestConfidence(t *testing.T) {
 	const (
 		listed = "loop_\n_ma_qa_metric_local.model_id\n_ma_qa_metric_local.label_asym_id\n" +
 			"_ma_qa_metric_local.label_seq_id\n_ma_qa_metric_local.metric_id\n_ma_qa_metric_local.metric_value\n"
-		metric = "loop_\n_ma_qa_metric.id\n_ma_qa_metric.mode\n_ma_qa_metric.type\n_ma_qa_metric.name\n"
-		equal  = "The structure is called a prediction, but the B-factors of all residues are 50, which is no " +
-			"confidence; none is reported."
-		outside = "The structure is called a prediction, but its confidence values are not between 0 and 100; none " +
-			"is reported."
+		metric    = "loop_\n_ma_qa_metric.id\n_ma_qa_metric.mode\n_ma_qa_metric.type\n_ma_qa_metric.name\n"
 		fractions = "Confidence values from 0 to 1 were read as pLDDT from 0 to 100."
-		unstated  = "The file is of a prediction and does not say what its B-factors are; they were read as pLDDT."
+		unstated  = "The file is of a prediction and does not say that its B-factors are pLDDT; no confidence is reported."
+		outside   = "The structure is called a prediction, but its confidence values are not between 0 and 100; none " +
+			"is reported."
 	)
 	for _, test := range []struct {
 		name, text string
@@ -59,14 +57,10 @@ func TestConfidence(t *testing.T) {
 		{"ESMFold, from 0 to 1", "TITLE     ESMFOLD V1 PREDICTION FOR INPUT\n" + residuesWithB(0.7, 0.9), false,
 			Prediction, 70,
 			fractions},
-		{"a theoretical model", "EXPDTA    THEORETICAL MODEL\n" + residuesWithB(70, 90), false, Prediction, 70,
+		{"a theoretical model", "EXPDTA    THEORETICAL MODEL\n" + residuesWithB(70, 90), false, Prediction, 0,
 			unstated},
-		{"a theoretical model, all equal", "EXPDTA    THEORETICAL MODEL\n" + residuesWithB(50), false, Prediction, 0,
-			equal},
-		{"a theoretical model, all 0", "EXPDTA    THEORETICAL MODEL\n" + residuesWithB(0), false, Prediction, 0,
-			outside},
-		{"a theoretical model above 100", "EXPDTA    THEORETICAL MODEL\n" + residuesWithB(70, 120), false, Prediction,
-			0, outside},
+		{"the caller knows, all 0", residuesWithB(0), true, OriginUnknown, 0, outside},
+		{"the caller knows, above 100", residuesWithB(70, 120), true, OriginUnknown, 0, outside},
 		{"what WritePDB says", "EXPDTA    THEORETICAL MODEL\nREMARK 999 The B-factor column holds pLDDT, 0 to 100.\n" +
 			residuesWithB(50), false, Prediction, 50, ""},
 		{"pLDDT behind the atoms", modelled("") + metric + "1 local pLDDT pLDDT\n" + listed +
@@ -90,10 +84,9 @@ func TestConfidence(t *testing.T) {
 			modelled("_exptl.method 'solution nmr'\n_struct.title 'AlphaFold prediction for x'\n"), false,
 			Experiment, 0,
 			"The structure is of an experiment (SOLUTION NMR), so that its B-factors are no confidence of a model."},
-		{"a list of models", modelled("_ma_model_list.model_id 1\n"), false, Prediction, 1.5, unstated},
+		{"a list of models", modelled("_ma_model_list.model_id 1\n"), false, Prediction, 0, unstated},
 		{"a computational method", modelled("_struct.pdbx_structure_determination_methodology computational\n"),
-			false, Prediction,
-			1.5, unstated},
+			false, Prediction, 0, unstated},
 	} {
 		text := strings.ReplaceAll(test.text, "0 0 0\n", "0 0 0 1.5\n")
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "1 1 1\n", "1 1 1 2.5\n"), "_atom_site.Cartn_z\n",
