@@ -60,10 +60,17 @@ func (q *query) kindCondition(name string, kinds ...structure.Kind) *condition {
 }
 
 func (q *query) surfaceCondition(wording string) *condition {
-	return q.newCondition(ofSurface, wording, func(s *facts.Site) bool {
+	c := q.newCondition(ofSurface, wording, func(s *facts.Site) bool {
 		share, ok := s.Accessible()
 		return ok && exposure(share) == wording
 	})
+	c.untold = q.untold(c.property)
+	return c
+}
+
+// untold returns the residues of which a condition on a property cannot be told.
+func (q *query) untold(p property) []int {
+	return q.x.Lacks(conditionNeeds[p], q.x.Select(func(int) bool { return true })).Without
 }
 
 // exposure is the wording for a residue of which a share can be reached by water.
@@ -116,7 +123,7 @@ func (r *reader) stateCondition(st state) *condition {
 	c := r.newCondition(ofState, st.wording, func(s *facts.Site) bool {
 		return strings.IndexByte(st.letters, s.State) >= 0
 	})
-	c.states = st.letters
+	c.states, c.untold = st.letters, r.untold(c.property)
 	if len(r.which) == 0 {
 		return c
 	}

@@ -146,6 +146,9 @@ func (q *query) between(a, b group) part {
 	if len(a.atoms)*len(b.atoms) > maxPairs {
 		return refusal("These are too large to measure between; name smaller parts.")
 	}
+	if why := q.untoldClosest(a, b); why != "" {
+		return q.betweenCentres(a, b, why)
+	}
 	pair, ok := q.x.ClosestAtoms(a.atoms, b.atoms)
 	if !ok {
 		return refusal("These have no coordinates to measure between.")
@@ -162,6 +165,28 @@ func (q *query) between(a, b group) part {
 		}
 	}
 	return p
+}
+
+// untoldClosest says why the closest atoms of two ends cannot be told: one of them has not its atoms, and the question
+// names none. It is empty where they can.
+func (q *query) untoldClosest(a, b group) string {
+	if len(q.atoms) > 0 {
+		return ""
+	}
+	return cmp.Or(q.x.Lacks(facts.AllAtoms, a.sites).Refusal(), q.x.Lacks(facts.AllAtoms, b.sites).Refusal())
+}
+
+// betweenCentres says how far the centres of two residues are apart, and why no more can be told.
+func (q *query) betweenCentres(a, b group, why string) part {
+	if len(a.sites) == 1 && len(b.sites) == 1 {
+		if d, ok := q.x.CentreDistance(a.sites[0], b.sites[0]); ok {
+			p := part{sure: Measured}
+			p.add("The centres (CA, or C1' of nucleotides) of %s and %s are %s apart. Of their closest atoms: %s",
+				q.x.Sites[a.sites[0]].Ref, q.x.Sites[b.sites[0]].Ref, facts.Angstrom(d), why)
+			return p
+		}
+	}
+	return refusal("%s", why)
 }
 
 func (q *query) interfaces() part {
@@ -189,8 +214,8 @@ func (q *query) interfaces() part {
 func (q *query) bonds() part {
 	topic, list := q.topic.Name, q.f.Disulfides
 	switch {
-	case topic == "hydrogen bonds" && q.f.HBonds > maxBonds:
-		return refusal("There are %d hydrogen-bond candidates; I list them where there are at most %d.", q.f.HBonds,
+	case topic == "hydrogen bonds" && q.f.HBonds != nil && *q.f.HBonds > maxBonds:
+		return refusal("There are %d hydrogen-bond candidates; I list them where there are at most %d.", *q.f.HBonds,
 			maxBonds)
 	case topic != "disulfides" && (q.negated || q.conds.negated()):
 		return refusal("I list the bonds that there are; which residues have none, please ask by name.")
