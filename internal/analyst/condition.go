@@ -99,7 +99,8 @@ func chainIDs(list []facts.Chain) (ids []string) {
 	return ids
 }
 
-// classCondition is a class of amino acids; the wording says which residues count.
+// classCondition is a class of amino acids; the wording says which residues count. A modified residue does where it has
+// the groups of its parent.
 func (q *query) classCondition(name, letters string) *condition {
 	var codes []string
 	for i := range len(letters) {
@@ -108,7 +109,7 @@ func (q *query) classCondition(name, letters string) *condition {
 	}
 	wording := fmt.Sprintf("%s (%s are counted as such)", name, strings.Join(codes, ", "))
 	c := q.newCondition(ofName, wording, func(s *facts.Site) bool {
-		return s.Kind == structure.Protein && strings.IndexByte(letters, s.Letter) >= 0
+		return s.Kind == structure.Protein && strings.IndexByte(letters, s.Letter) >= 0 && s.LikeParent()
 	})
 	c.class = true
 	return c

@@ -16,17 +16,17 @@ const maxGaps = 20
 func (q *query) gapList() part {
 	p, chains := part{sure: Measured}, q.polymers()
 	q.addGaps(&p, chains)
-	if p.text == "" {
+	unbroken := p.text == ""
+	for _, c := range chains {
+		addUntold(&p, c)
+	}
+	if unbroken {
 		q.addUnbroken(&p, chains)
 	}
 	for _, c := range chains {
 		addJumps(&p, c)
 	}
 	for _, c := range chains {
-		if n := len(c.Untold); n > 0 {
-			p.add("Whether %s of chain %s %s broken cannot be told, since the atoms that would show it are not there: %s. ",
-				facts.Quantity(n, "link", "links"), c.ID, facts.Plural(n, "is", "are"), followings(c.Untold))
-		}
 		if c.Circular {
 			p.add("Chain %s is circular: %s is bonded to %s. ", c.ID, c.Last, c.First)
 		}
@@ -69,8 +69,10 @@ func missing(g facts.Gap) string {
 		apart = facts.Angstrom(*g.Distance) + " apart"
 	}
 	switch {
-	case g.Missing == nil, *g.Missing == 0:
-		return fmt.Sprintf("the chain is broken (%s)", apart)
+	case g.Missing == nil:
+		return fmt.Sprintf("the chain is broken (%s), and nothing tells how many residues are missing", apart)
+	case *g.Missing == 0:
+		return fmt.Sprintf("the chain is broken (%s), although the whole sequence of the file has no residue there", apart)
 	case g.Exact:
 		return fmt.Sprintf("%s missing by the whole sequence of the file", facts.Quantity(*g.Missing, "residue is",
 			"residues are"))
@@ -104,10 +106,26 @@ func (q *query) addUnbroken(p *part, chains []facts.Chain) {
 	switch {
 	case jumps+untold == 0:
 		p.add("No gaps: the numbers and the links of chain %s are complete. ", ids)
+		q.addInsertions(p, chains)
 	case untold == 0:
 		p.add("No link of chain %s is broken. ", ids)
 	case untold < links:
 		p.add("No other link of chain %s is broken. ", ids)
+	}
+}
+
+// addInsertions names the residues with insertion codes, which the numbers do not count.
+func (q *query) addInsertions(p *part, chains []facts.Chain) {
+	var inserted []facts.ResidueRef
+	for _, c := range chains {
+		for _, i := range q.chainSites(c.ID) {
+			if ref := q.x.Sites[i].Ref; ref.Ins != "" {
+				inserted = append(inserted, ref)
+			}
+		}
+	}
+	if len(inserted) > 0 {
+		p.add("The numbers have insertion codes: %s. ", inserted)
 	}
 }
 
@@ -126,6 +144,18 @@ func addJumps(p *part, c facts.Chain) {
 	}
 }
 
+// addUntold adds the links that cannot be told.
+func addUntold(p *part, c facts.Chain) {
+	switch n := len(c.Untold); {
+	case n == 0:
+	case n == c.Length-1:
+		p.add("Whether the links of chain %s are broken cannot be told: the atoms that would show it are not there. ", c.ID)
+	default:
+		p.add("Whether the %s %s of chain %s %s broken cannot be told: the atoms that would show it are not there. ",
+			facts.Plural(n, "link", "links"), followings(c.Untold), c.ID, facts.Plural(n, "is", "are"))
+	}
+}
+
 // followings names pairs of residues that follow each other.
 func followings(list []facts.Following) string {
 	var names []string
@@ -140,14 +170,20 @@ func (q *query) addEnds(p *part, chains []facts.Chain) {
 	var known []string
 	for _, c := range chains {
 		if c.Before != nil {
-			known = append(known, fmt.Sprintf("of chain %s %d before the first and %d after the last residue", c.ID,
-				*c.Before, *c.After))
+			known = append(known, fmt.Sprintf("chain %s lacks %s before its first and %d after its last", c.ID,
+				residues(*c.Before), *c.After))
 		}
 	}
 	if len(known) > 0 {
-		p.add("By the whole sequence of the file are missing %s. ", strings.Join(facts.Head(known, maxGaps), ", "))
+		p.add("By the whole sequence of the file, %s. ", strings.Join(facts.Head(known, maxGaps), ", "))
 	}
-	if len(known) < len(chains) {
+	told := len(known)
+	for _, c := range chains {
+		if c.Circular && c.Before == nil {
+			told++ // it has no ends
+		}
+	}
+	if told < len(chains) {
 		p.add("What may be missing before the first and after the last residue cannot be told from coordinates.")
 	}
 	p.text = strings.TrimSpace(p.text)

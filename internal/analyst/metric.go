@@ -150,22 +150,22 @@ func sequenceOf(q *query, p *part, g group) {
 	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(p, g.sites))
 	parents, unknown := q.modified(g.sites)
 	if len(parents) > 0 {
-		p.add("; modified residues, which have the letters of their parents: %s", parents)
+		p.add("; modified residues, which have the letters of their parents: %s", q.x.Refs(parents))
 	}
 	if len(unknown) > 0 {
-		p.add("; without a letter: %s", unknown)
+		p.add("; without a letter: %s", q.ranges(p, unknown))
 	}
 }
 
 // modified returns the modified residues among some that have the letter of a parent, and those that have none.
-func (q *query) modified(sites []int) (parents, unknown []facts.ResidueRef) {
+func (q *query) modified(sites []int) (parents, unknown []int) {
 	for _, i := range sites {
 		switch s := &q.x.Sites[i]; {
 		case !s.Modified():
 		case s.Letter == structure.Unknown:
-			unknown = append(unknown, s.Ref)
+			unknown = append(unknown, i)
 		default:
-			parents = append(parents, s.Ref)
+			parents = append(parents, i)
 		}
 	}
 	return parents, unknown
@@ -186,6 +186,10 @@ func (q *query) chargeAt(c *facts.Chain) float64 {
 
 // chargeOf computes the net charge of a chain, and counts charged side chains. A part of a chain has no free ends.
 func chargeOf(q *query, p *part, g group) {
+	if !slices.ContainsFunc(g.sites, func(i int) bool { return q.x.Sites[i].Titration() != facts.LeftOut }) {
+		p.add("has no residue whose charge is known")
+		return
+	}
 	sum, plus, minus := 0, q.newTally("LYS", "ARG"), q.newTally("ASP", "GLU")
 	for _, i := range g.sites {
 		switch charge := q.x.Sites[i].Charge(); {
@@ -242,10 +246,10 @@ func (t *tally) names() string { return strings.Join(t.codes, ", ") }
 
 // addTitrations says which modified residues count by their own groups, as their parents, or not at all.
 func (q *query) addTitrations(p *part, g group) {
-	by := map[facts.Titration][]facts.ResidueRef{}
+	by := map[facts.Titration][]int{}
 	for _, i := range g.sites {
 		if s := &q.x.Sites[i]; s.Kind == structure.Protein {
-			by[s.Titration()] = append(by[s.Titration()], s.Ref)
+			by[s.Titration()] = append(by[s.Titration()], i)
 		}
 	}
 	for _, say := range []struct {
@@ -256,8 +260,8 @@ func (q *query) addTitrations(p *part, g group) {
 		{facts.ByParent, "; as their parents count %s"},
 		{facts.LeftOut, "; left out, since their charge is not known: %s"},
 	} {
-		if refs := by[say.how]; len(refs) > 0 {
-			p.add(say.text, refs)
+		if sites := by[say.how]; len(sites) > 0 {
+			p.add(say.text, q.ranges(p, sites))
 		}
 	}
 }
@@ -268,24 +272,28 @@ func weightOf(q *query, p *part, g group) {
 		mass = *g.chain.Mass
 	}
 	if unknown == len(g.sites) {
-		p.add("has no residue whose mass is known: %s", q.x.Refs(g.sites))
+		p.add("has no residue whose mass is known")
 		return
 	}
 	p.add("weighs %.1f Da (%.2f kDa)", mass, mass/1000)
 	if unknown > 0 {
-		var left []facts.ResidueRef
+		var left []int
 		for _, i := range g.sites {
 			if _, n := q.x.Mass([]int{i}); n > 0 {
-				left = append(left, q.x.Sites[i].Ref)
+				left = append(left, i)
 			}
 		}
-		p.add(", without %s of unknown mass (%s)", residues(unknown), left)
+		p.add(", without %s of unknown mass (%s)", residues(unknown), q.ranges(p, left))
 	}
 }
 
 // sizeOf is about heavy atoms, because most structures carry no hydrogens.
 func sizeOf(q *query, p *part, g group) {
 	first, last := g.sites[0], g.sites[len(g.sites)-1]
+	if len(q.x.AtomsOf(g.sites, "")) == 0 {
+		p.add("has no heavy atom to measure")
+		return
+	}
 	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass", facts.Angstrom(q.x.Gyration(g.sites)))
 	if why := q.x.Lacks(facts.AllAtoms, g.sites).Reason(); why != "" {
 		p.add("; of those that there are: %s", why)

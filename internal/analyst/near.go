@@ -173,7 +173,13 @@ func (q *query) untoldClosest(a, b group) string {
 	if len(q.atoms) > 0 {
 		return ""
 	}
-	return cmp.Or(q.x.Lacks(facts.AllAtoms, a.sites).Refusal(), q.x.Lacks(facts.AllAtoms, b.sites).Refusal())
+	for _, end := range []group{a, b} {
+		if lack := q.x.Lacks(facts.AllAtoms, end.sites); lack.Refusal() != "" {
+			return fmt.Sprintf("The closest atoms of %s and %s cannot be told, since %s.", a.label, b.label,
+				lack.Reason())
+		}
+	}
+	return ""
 }
 
 // betweenCentres says how far the centres of two residues are apart, and why no more can be told.
@@ -181,7 +187,7 @@ func (q *query) betweenCentres(a, b group, why string) part {
 	if len(a.sites) == 1 && len(b.sites) == 1 {
 		if d, ok := q.x.CentreDistance(a.sites[0], b.sites[0]); ok {
 			p := part{sure: Measured}
-			p.add("The centres (CA, or C1' of nucleotides) of %s and %s are %s apart. Of their closest atoms: %s",
+			p.add("The centres (CA, or C1' of nucleotides) of %s and %s are %s apart. %s",
 				q.x.Sites[a.sites[0]].Ref, q.x.Sites[b.sites[0]].Ref, facts.Angstrom(d), why)
 			return p
 		}
@@ -243,10 +249,15 @@ func (q *query) bonds() part {
 	case topic == "disulfides" && len(q.f.Disulfides)+len(q.f.FreeCys) == 0:
 		p.add(" There is no CYS.")
 	case topic == "disulfides":
-		p.add(" Not in a disulfide: %s. Close, but longer than a bond: %s.", keep(q.f.FreeCys, passes), q.f.MaybeSS)
+		among := ""
+		if q.x.Lacks(facts.Sulfurs, q.x.Select(func(int) bool { return true })).Reason() != "" {
+			among = " among the SG that there are"
+		}
+		p.add(" Not in a disulfide%s: %s. Close, but longer than a bond: %s.", among, keep(q.f.FreeCys, passes),
+			q.f.MaybeSS)
 	case topic == "salt bridges" && lead == "" && len(list) == 0:
 		count := func(codes ...string) int {
-			return len(q.x.Select(func(i int) bool { return q.x.Sites[i].Is(codes) }))
+			return len(q.x.Select(func(i int) bool { return q.x.Sites[i].Is(codes) && q.x.Sites[i].LikeParent() }))
 		}
 		p.add(" There are %d ASP or GLU and %d LYS or ARG.", count("ASP", "GLU"), count("LYS", "ARG"))
 	}

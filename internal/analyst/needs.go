@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"cmp"
 	"slices"
 
 	"pleat/internal/facts"
@@ -46,8 +47,11 @@ func (q *query) lacks() []facts.Lack {
 // scope returns the residues that a question is about: those that pass its conditions on names, chains and numbers, and
 // of candidates those of proteins alone.
 func (q *query) scope() []int {
-	if q.topic.Name == "interface" && len(q.chains) > 0 {
+	if q.topic.Name == "interface" && len(q.chains) > 1 {
 		return q.x.Select(func(i int) bool { return slices.Contains(q.chains, q.x.Sites[i].Ref.Chain) })
+	}
+	if q.topic.Name == "interface" {
+		return q.x.Select(func(int) bool { return true })
 	}
 	where := keep(q.conds, func(c *condition) bool {
 		return slices.Contains([]property{ofName, ofChain, ofPlace}, c.property)
@@ -58,21 +62,30 @@ func (q *query) scope() []int {
 }
 
 // refusesAtoms says why the answer cannot be told without atoms that are not there; empty where it can. Pockets, and
-// what they rule out, are told of all chains together.
+// what they rule out, are told of all chains together, and an interface takes two chains.
 func (q *query) refusesAtoms() string {
 	for _, lack := range q.lacks() {
 		if why := lack.Refusal(); why != "" {
 			return why
 		}
 	}
-	if oneOf(q.topic.Name, "pockets candidates") && len(q.scope()) > 0 {
-		for _, c := range q.f.Chains {
-			if why := q.x.Lacks(facts.AllAtoms, q.chainSites(c.ID)).Refusal(); why != "" {
-				return why
-			}
+	if !oneOf(q.topic.Name, "pockets candidates interface") || len(q.scope()) == 0 {
+		return ""
+	}
+	why, complete := "", 0
+	for _, c := range q.f.Chains {
+		if q.topic.Name == "interface" && len(q.chains) > 1 && !slices.Contains(q.chains, c.ID) {
+			continue
+		}
+		lack := q.x.Lacks(facts.AllAtoms, q.chainSites(c.ID)).Refusal()
+		if why = cmp.Or(why, lack); lack == "" {
+			complete++
 		}
 	}
-	return ""
+	if q.topic.Name == "interface" && complete > 1 {
+		return ""
+	}
+	return why
 }
 
 // addLacks says of which residues the answer could not be told.

@@ -32,7 +32,7 @@ const (
 // chain is a polymer.
 type chain struct {
 	*structure.Chain
-	at       int // index into Structure.Chains
+	at       int    // index into Structure.Chains
 	sequence string // one byte for each residue, see names
 	centres  []structure.Vec
 	has      []bool // whether a residue has a centre

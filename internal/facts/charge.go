@@ -102,6 +102,9 @@ func (s *Site) Titration() Titration {
 	return how
 }
 
+// LikeParent reports whether a protein residue has the groups of the standard residue of its letter, or about those.
+func (s *Site) LikeParent() bool { return s.parent() != 0 || nearGroups[s.Ref.Name] }
+
 // Charge returns the whole charge in e of a side chain at pH 7: its groups are charged or not.
 func (s *Site) Charge() int {
 	g, _ := s.groups()

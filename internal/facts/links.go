@@ -3,7 +3,6 @@ package facts
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"pleat/internal/structure"
 )
@@ -56,94 +55,10 @@ type Links struct {
 	After  *int `json:"missing_after_last,omitempty"`
 }
 
-// What a link is.
-const (
-	notKnown = iota
-	intact
-	broken
-)
-
-// Limits of links in Å. A peptide bond has 1.33, a bond of phosphorus 1.6.
-const (
-	linkLimit = 2.5 // between the linking atoms
-	bondLimit = 2.0 // between any two heavy atoms, of residues that are linked by other atoms
-)
-
-// anchor is an atom whose distance to the same atom of the next residue tells whether the two are linked: they are up to
-// linked Å, and are not beyond broken Å.
-type anchor struct {
-	name           string
-	linked, broken float64
-}
-
-// anchors are tried in order. Of 12,636 peptide bonds in 83 PDB entries the longest CA–CA was 3.98 Å, and of 12,536
-// residues two apart 0.03 % were closer than 4.5 Å. In dynamics with one bead per residue (CALVADOS) the link varies by
-// 0.18 Å around 3.8 Å. The chain between two P, or two C4', is at most 7.7 Å long.
-var anchors = map[structure.Kind][]anchor{
-	structure.Protein: {{"CA", 4.5, 4.5}},
-	structure.RNA:     {{"P", 8, 8}, {"C4'", 8, 8}, {"C1'", 8.5, 11}},
-	structure.DNA:     {{"P", 8, 8}, {"C4'", 8, 8}, {"C1'", 8.5, 11}},
-}
-
-// linkAtoms returns the atoms that link a residue of a polymer with the next one.
-func linkAtoms(kind structure.Kind) (from, to string) {
-	if kind == structure.Protein {
-		return "C", "N"
-	}
-	return "O3'", "P"
-}
-
-// position returns where an atom of a site is, also by its old name (C1*). A calcium is no CA.
-func (x *Index) position(site int, name string) (structure.Vec, bool) {
-	for p := x.Sites[site].Lo; p < x.Sites[site].Hi; p++ {
-		if a := x.Atoms[p]; strings.ReplaceAll(a.Name, "*", "'") == name && (name != "CA" || a.Element != "CA") {
-			return x.Points[p], true
-		}
-	}
-	return structure.Vec{}, false
-}
-
-// atomDistance returns the distance in Å of two atoms, NaN where one is missing.
-func (x *Index) atomDistance(i int, name string, j int, other string) float64 {
-	a, okA := x.position(i, name)
-	b, okB := x.position(j, other)
-	if !okA || !okB {
-		return math.NaN()
-	}
-	return structure.Distance(a, b)
-}
-
-// linkOf tells whether two residues that follow each other in a file are linked, and the distance in Å that tells it;
-// NaN: nothing does.
-func (x *Index) linkOf(i, j int) (state int, distance float64) {
-	from, to := linkAtoms(x.Sites[i].Kind)
-	d := x.atomDistance(i, from, j, to)
-	closest, ok := x.Closest(i, j)
-	switch {
-	case d <= linkLimit:
-		return intact, d
-	case ok && closest.Distance <= bondLimit:
-		return intact, closest.Distance
-	case !math.IsNaN(d):
-		return broken, d
-	}
-	for _, a := range anchors[x.Sites[i].Kind] {
-		switch d := x.atomDistance(i, a.name, j, a.name); {
-		case d <= a.linked:
-			return intact, d
-		case d > a.broken:
-			return broken, d
-		case !math.IsNaN(d):
-			return notKnown, d
-		}
-	}
-	return notKnown, math.NaN()
-}
-
 // Circular reports whether the last residue of a chain is bonded to the first one.
 func (x *Index) Circular(r Polymer) bool {
-	from, to := linkAtoms(x.Sites[r.Lo].Kind)
-	return r.Hi-r.Lo > 2 && x.atomDistance(r.Hi-1, from, r.Lo, to) <= linkLimit
+	last, first := &x.Sites[r.Hi-1], &x.Sites[r.Lo]
+	return r.Hi-r.Lo > 2 && structure.Closes(first.Kind, last.Residue, first.Residue)
 }
 
 // follows reports whether the number of a residue is the next one after that of another: 53 after 52, 52A or 52B, and
@@ -162,9 +77,9 @@ func (x *Index) links(r Polymer) Links {
 		if exact {
 			missing = absent[i-r.Lo]
 		}
-		state, d := x.linkOf(i-1, i)
+		state, d := structure.Link(x.Sites[i].Kind, x.Sites[i-1].Residue, x.Sites[i].Residue)
 		switch {
-		case state == broken, state == notKnown && exact && missing > 0:
+		case state == structure.LinkBroken, state == structure.LinkNotKnown && exact && missing > 0:
 			g := Gap{After: a, Before: b, Exact: exact}
 			if exact || missing > 0 {
 				g.Missing = &missing
@@ -173,7 +88,7 @@ func (x *Index) links(r Polymer) Links {
 				g.Distance = new(Round(d, 2))
 			}
 			out.Gaps = append(out.Gaps, g)
-		case state == notKnown:
+		case state == structure.LinkNotKnown:
 			out.Untold = append(out.Untold, Following{a, b})
 		case !follows(a, b):
 			out.Jumps = append(out.Jumps, Following{a, b})

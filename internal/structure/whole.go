@@ -21,7 +21,7 @@ func ReadWhole(r io.Reader, lim Limits) (*Structure, error) {
 		}
 		return file.build.complete(s, func(c *Chain) ([]string, bool) {
 			comps := file.sequences[c.ID]
-			fits, only := locate(c.Residues, comps)
+			fits, only := locate(c.Kind, c.Residues, comps)
 			if !fits {
 				return nil, false
 			}
@@ -88,15 +88,15 @@ func completed(residues []Residue, comps []string) []Residue {
 }
 
 // locate gives the residues of a polymer their positions in its whole sequence, and reports whether they fit: by the
-// numbers of the authors, if these count along the sequence, or else run by run of consecutive numbers, each at the
-// first place that it fits. only reports that they fit nowhere else in that way.
-func locate(residues []Residue, comps []string) (fits, only bool) {
+// numbers of the authors, if these count along the sequence, or else run by run of linked residues with consecutive
+// numbers, each at the first place that it fits. only reports that they fit nowhere else in that way.
+func locate(kind Kind, residues []Residue, comps []string) (fits, only bool) {
 	if len(comps) == 0 || len(residues) > len(comps) {
 		return false, false
 	}
 	at, only := locateNumbers(residues, comps)
 	if at == nil {
-		at, only = locateRuns(residues, comps)
+		at, only = locateRuns(runsOf(kind, residues), comps)
 	}
 	for i, k := range at {
 		residues[i].Seq = k + 1
@@ -128,27 +128,30 @@ func locateNumbers(residues []Residue, comps []string) (at []int, only bool) {
 	return at, true
 }
 
-// locateRuns returns the first places of residues in comps, run by run, nil if they do not fit, and whether the last
-// places are the same.
-func locateRuns(residues []Residue, comps []string) (at []int, only bool) {
-	var runs [][]string
-	var names []string
+// runsOf returns the components of residues in runs of consecutive numbers in which no link is broken.
+func runsOf(kind Kind, residues []Residue) (runs [][]string) {
 	for i := range residues {
-		if n := len(runs); i > 0 && residues[i].Auth-residues[i-1].Auth <= 1 &&
-			residues[i].Auth >= residues[i-1].Auth {
-			names = append(names, residues[i].Comp)
-			runs[n-1] = names
-			continue
+		follows := i > 0 && residues[i].Auth-residues[i-1].Auth <= 1 && residues[i].Auth >= residues[i-1].Auth
+		if follows {
+			state, _ := Link(kind, &residues[i-1], &residues[i])
+			follows = state != LinkBroken
 		}
-		names = []string{residues[i].Comp}
-		runs = append(runs, names)
+		if !follows {
+			runs = append(runs, nil)
+		}
+		runs[len(runs)-1] = append(runs[len(runs)-1], residues[i].Comp)
 	}
+	return runs
+}
+
+// locateRuns returns the first places of the residues of runs in comps, nil if they do not fit, and whether the last
+// places are the same.
+func locateRuns(runs [][]string, comps []string) (at []int, only bool) {
 	if at = placeRuns(runs, comps); at == nil {
 		return nil, false
 	}
 	slices.Reverse(runs)
 	for i := range runs {
-		runs[i] = slices.Clone(runs[i])
 		slices.Reverse(runs[i])
 	}
 	backwards := slices.Clone(comps)
