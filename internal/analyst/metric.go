@@ -210,7 +210,7 @@ func chargeOf(q *query, p *part, g group) {
 	if pI := g.chain.Isoelectric; pI != nil {
 		p.add("an isoelectric point of %.2f", *pI)
 	} else {
-		p.add("no isoelectric point between pH 0 and 14")
+		p.add("an isoelectric point that the constants do not tell")
 	}
 	if q.pH == 7 && g.chain.FreeEnds {
 		p.add("; by count, its %d positive (%s) and %d negative side chains (%s) make %s, and its two ends cancel",

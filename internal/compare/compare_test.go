@@ -562,3 +562,37 @@ func BenchmarkLimits(b *testing.B) {
 		})
 	}
 }
+
+// Residues are the same where their components are, also those that have no letter. A modified residue is not its parent,
+// and a protonation state is.
+func TestIdentityByComponent(t *testing.T) {
+	chain := func(comps ...string) *structure.Structure {
+		var all []structure.Vec
+		for i := range comps {
+			sin, cos := math.Sincos(float64(i) * 100 * math.Pi / 180)
+			all = append(all, structure.Vec{2.3 * cos, 2.3 * sin, 1.5 * float64(i)})
+		}
+		s := points(all...)
+		for i, comp := range comps {
+			s.Chains[0].Residues[i].Comp = comp
+		}
+		return s
+	}
+	odd := chain("22Q", "ALA", "SER", "CYS", "22W", "GLY", "UNK", "HIS")
+	for _, c := range []struct {
+		name string
+		b    *structure.Structure
+		want float64
+	}{
+		{"itself", odd, 1},
+		{"a residue is missing", chain("22Q", "ALA", "SER", "CYS", "22W", "GLY", "UNK"), 1},
+		{"phosphoserine", chain("22Q", "ALA", "SEP", "CYS", "22W", "GLY", "UNK", "HIS"), 7.0 / 8},
+		{"protonation", chain("22Q", "ALA", "SER", "CYX", "22W", "GLY", "UNK", "HIE"), 1},
+		{"another component", chain("22Q", "ALA", "SER", "CYS", "22Q", "GLY", "UNK", "HIS"), 7.0 / 8},
+	} {
+		p := compared(t, 0, odd, c.b).Pairs[0]
+		if p.SequenceIdentity == nil || math.Abs(*p.SequenceIdentity-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %g", c.name, p.SequenceIdentity, c.want)
+		}
+	}
+}
