@@ -33,8 +33,8 @@ type condition struct {
 	// wording and sites are the same alternatives: as they follow "are" (LYS, in a helix), and the sites in order.
 	wording []string
 	sites   [][]int
-	// untold are sites, in order, of which the structure does not tell whether they pass. They pass neither the condition
-	// nor its negation.
+	// untold are sites, in order, of which the structure does not tell whether they pass. They pass neither the
+	// condition nor its negation.
 	untold []int
 	// label is what the condition is called as an anchor, if not a residue that is so; mentions, ligands and chains are
 	// what it names.

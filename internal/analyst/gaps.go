@@ -72,7 +72,8 @@ func missing(g facts.Gap) string {
 	case g.Missing == nil:
 		return fmt.Sprintf("the chain is broken (%s), and nothing tells how many residues are missing", apart)
 	case *g.Missing == 0:
-		return fmt.Sprintf("the chain is broken (%s), although the whole sequence of the file has no residue there", apart)
+		return fmt.Sprintf("the chain is broken (%s), although the whole sequence of the file has no residue there",
+			apart)
 	case g.Exact:
 		return fmt.Sprintf("%s missing by the whole sequence of the file", facts.Quantity(*g.Missing, "residue is",
 			"residues are"))
@@ -136,7 +137,8 @@ func addJumps(p *part, c facts.Chain) {
 	}
 	var list []string
 	for _, j := range c.Jumps {
-		list = append(list, fmt.Sprintf("from %d%s to %d%s", j.After.Number, j.After.Ins, j.Before.Number, j.Before.Ins))
+		list = append(list, fmt.Sprintf("from %d%s to %d%s", j.After.Number, j.After.Ins, j.Before.Number,
+			j.Before.Ins))
 	}
 	p.add("In chain %s the numbers jump where no link is broken: %s. ", c.ID, words.Join(list, maxGaps))
 	for _, j := range facts.Head(c.Jumps, maxGaps) {
@@ -149,7 +151,8 @@ func addUntold(p *part, c facts.Chain) {
 	switch n := len(c.Untold); {
 	case n == 0:
 	case n == c.Length-1:
-		p.add("Whether the links of chain %s are broken cannot be told: the atoms that would show it are not there. ", c.ID)
+		p.add("Whether the links of chain %s are broken cannot be told: the atoms that would show it are not there. ",
+			c.ID)
 	default:
 		p.add("Whether the %s %s of chain %s %s broken cannot be told: the atoms that would show it are not there. ",
 			facts.Plural(n, "link", "links"), followings(c.Untold), c.ID, facts.Plural(n, "is", "are"))

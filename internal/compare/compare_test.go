@@ -563,8 +563,8 @@ func BenchmarkLimits(b *testing.B) {
 	}
 }
 
-// Residues are the same where their components are, also those that have no letter. A modified residue is not its parent,
-// and a protonation state is.
+// Residues are the same where their components are, also those that have no letter. A modified residue is not its
+// parent, and a protonation state is.
 func TestIdentityByComponent(t *testing.T) {
 	chain := func(comps ...string) *structure.Structure {
 		var all []structure.Vec

@@ -22,8 +22,8 @@ var sideChains = map[byte]groups{
 
 // modifiedGroups are the groups of modified residues. The second constants of phosphates are those of Bienkiewicz and
 // Lumb, J. Biomol. NMR 15, 203 (1999); their first proton is off above pH 2. A sulfate, a sulfonate and a quaternary
-// amine have one charge at every pH. The others have amides, ethers and thioethers in place of their parent's groups, or
-// none, and so no charge. Selenocysteine: Huber and Criddle, Arch. Biochem. Biophys. 122, 164 (1967).
+// amine have one charge at every pH. The others have amides, ethers and thioethers in place of their parent's groups,
+// or none, and so no charge. Selenocysteine: Huber and Criddle, Arch. Biochem. Biophys. 122, 164 (1967).
 var modifiedGroups = map[string]groups{
 	"SEP": {fixed: -1, acid: 5.96}, "TPO": {fixed: -1, acid: 6.30}, "PTR": {fixed: -1, acid: 5.96},
 	"TYS": {fixed: -1}, "OCS": {fixed: -1}, "M3L": {fixed: 1}, "SEC": {acid: 5.24},
@@ -163,8 +163,8 @@ func (x *Index) ends(r Polymer) (amine, acid bool) {
 	return !blockedFirst[x.Sites[r.Lo].Ref.Name], !blockedLast[x.Sites[r.Hi-1].Ref.Name]
 }
 
-// isoelectric returns the pH at which the net charge is zero, and false where it is at none between 0 and 14. The charge
-// falls with pH, so bisection finds it.
+// isoelectric returns the pH at which the net charge is zero, and false where it is at none between 0 and 14. The
+// charge falls with pH, so bisection finds it.
 func (x *Index) isoelectric(r Polymer) (float64, bool) {
 	lo, hi := 0.0, 14.0
 	if x.ChargeAt(r, lo) <= 0 || x.ChargeAt(r, hi) >= 0 {

@@ -44,7 +44,8 @@ func TestMassesOfModifiedResidues(t *testing.T) {
 	if c := f.Chains[0]; math.Abs(*c.Mass-75.07) > 0.06 || c.Unweighed != 1 {
 		t.Errorf("an unknown residue: %v Da without %d", *c.Mass, c.Unweighed)
 	}
-	if c := digestOf(t, chainOf(structure.Protein, "XYZ", "UNK"), Extra{}).Chains[0]; c.Mass != nil || c.Unweighed != 2 {
+	c := digestOf(t, chainOf(structure.Protein, "XYZ", "UNK"), Extra{}).Chains[0]
+	if c.Mass != nil || c.Unweighed != 2 {
 		t.Errorf("unknown residues alone: %v Da without %d", c.Mass, c.Unweighed)
 	}
 }
@@ -75,7 +76,8 @@ func TestChargesOfModifiedResidues(t *testing.T) {
 		"KCX": LeftOut, "LLP": LeftOut, "CSO": LeftOut, "ASX": LeftOut, "UNK": LeftOut, "XYZ": LeftOut,
 	} {
 		f := digestOf(t, chainOf(structure.Protein, "GLY", comp), Extra{})
-		if got := f.Index().Sites[1].Titration(); got != want || (want == LeftOut) != (len(f.Chains[0].Uncharged) == 1) {
+		left := len(f.Chains[0].Uncharged) == 1
+		if got := f.Index().Sites[1].Titration(); got != want || left != (want == LeftOut) {
 			t.Errorf("%s: %s, left out %v", comp, got, f.Chains[0].Uncharged)
 		}
 	}

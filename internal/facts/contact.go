@@ -245,8 +245,8 @@ var charged = map[string]int{
 	"D/OD1": -1, "D/OD2": -1, "E/OE1": -1, "E/OE2": -1, "K/NZ": 1, "R/NE": 1, "R/NH1": 1, "R/NH2": 1,
 }
 
-// chargeOf returns the sign of the charge of a side-chain atom; 0 where it has none. A modified residue has its parent's
-// only where it counts as its parent.
+// chargeOf returns the sign of the charge of a side-chain atom; 0 where it has none. A modified residue has its
+// parent's only where it counts as its parent.
 func chargeOf(s *Site, atom string) int {
 	letter := s.parent()
 	if nearGroups[s.Ref.Name] {
@@ -385,8 +385,8 @@ func (s *Scores) String() string {
 	return out
 }
 
-// HydrogenBonds returns the hydrogen-bond candidates between polymer residues that are not adjacent in a chain, of chains
-// that have their atoms.
+// HydrogenBonds returns the hydrogen-bond candidates between polymer residues that are not adjacent in a chain, of
+// chains that have their atoms.
 func (x *Index) HydrogenBonds() (out []AtomPair) {
 	lacking, polymer := x.withoutAtoms(), x.polymerOf()
 	for _, l := range x.linked {

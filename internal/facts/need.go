@@ -15,8 +15,8 @@ type Need string
 const (
 	// Space is that neighbours in space can be searched for at all.
 	Space Need = "space"
-	// AllAtoms is every heavy atom of a residue, for contacts, surface, pockets and what follows from them. A side chain
-	// that is not there leaves a hole in which its neighbours look exposed.
+	// AllAtoms is every heavy atom of a residue, for contacts, surface, pockets and what follows from them. A side
+	// chain that is not there leaves a hole in which its neighbours look exposed.
 	AllAtoms Need = "all heavy atoms, side chains included"
 	// MainChain is N, CA, C and O of a protein residue, for DSSP.
 	MainChain Need = "N, CA, C and O of the main chain"
@@ -139,7 +139,8 @@ func (x *Index) meets(need Need, s *Site) (concerned, has bool) {
 	case ChargedAtoms:
 		names := chargedAtoms(s)
 		unknown := protein && (s.undecided || s.Ref.Name == "UNK")
-		return len(names) > 0 || unknown, slices.ContainsFunc(names, func(name string) bool { return x.hasNamed(s, name) })
+		has = slices.ContainsFunc(names, func(name string) bool { return x.hasNamed(s, name) })
+		return len(names) > 0 || unknown, has
 	}
 	return false, true
 }

@@ -17,8 +17,8 @@ type Shape struct {
 	Longest  *float64    `json:"longest_distance_A"`
 	LongestA *ResidueRef `json:"longest_from"`
 	LongestB *ResidueRef `json:"longest_to"`
-	// Area is the accessible surface of the polymers, with ligands present. It and the counts are nil where the atoms of
-	// a chain that they need are not there, see Need.
+	// Area is the accessible surface of the polymers, with ligands present. It and the counts are nil where the atoms
+	// of a chain that they need are not there, see Need.
 	Area    *float64 `json:"accessible_area_A2"`
 	Buried  *int     `json:"buried_residues"`  // of proteins, less than 20 % accessible
 	Exposed *int     `json:"exposed_residues"` // of proteins

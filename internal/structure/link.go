@@ -21,16 +21,16 @@ const (
 	bondLimit = 2.0 // between any two heavy atoms, of residues that are linked by other atoms
 )
 
-// anchor is an atom whose distance to the same atom of the next residue tells whether the two are linked: they are up to
-// linked Å, and are not beyond broken Å.
+// anchor is an atom whose distance to the same atom of the next residue tells whether the two are linked: they are up
+// to linked Å, and are not beyond broken Å.
 type anchor struct {
 	name           string
 	linked, broken float64
 }
 
-// The anchors of a kind are tried in order. Of 12,636 peptide bonds in 83 PDB entries the longest CA–CA was 3.98 Å, and
-// of 12,536 residues two apart 0.03 % were closer than 4.5 Å. In dynamics with one bead per residue (CALVADOS) the link
-// varies by 0.18 Å around 3.8 Å. The chain between two P, or two C4', is at most 7.7 Å long.
+// The anchors of a kind are tried in order. The longest CA–CA over 12,636 peptide bonds of 83 PDB entries was 3.98 Å,
+// and 0.03 % of 12,536 residues two apart were closer than 4.5 Å. In dynamics with one bead per residue (CALVADOS) the
+// link varies by 0.18 Å around 3.8 Å. The chain between two P, or two C4', is at most 7.7 Å long.
 var (
 	proteinAnchors = []anchor{{"CA", 4.5, 4.5}}
 	nucleicAnchors = []anchor{{"P", 8, 8}, {"C4'", 8, 8}, {"C1'", 8.5, 11}}

@@ -64,7 +64,7 @@ func TestReadWholeBrokenLink(t *testing.T) {
 	}
 	same := ""
 	for _, number := range []string{"1", "2"} { // two of three alanines
-		same += "ATOM      1  CA  ALA A   " + number + "       " + number + ".000   0.000   0.000  1.00  0.00           C\n"
+		same += "ATOM      1  CA  ALA A   " + number + "       " + number + ".000   0.000   0.000\n"
 	}
 	if s, err = ReadWhole(strings.NewReader("SEQRES   1 A    3  ALA ALA ALA\n"+same), Limits{}); err != nil {
 		t.Fatal(err)
