@@ -2,6 +2,7 @@ package facts
 
 import (
 	"math"
+	"slices"
 
 	"pleat/internal/structure"
 )
@@ -160,7 +161,24 @@ func (x *Index) ends(r Polymer) (amine, acid bool) {
 	if x.Circular(r) {
 		return false, false
 	}
-	return !blockedFirst[x.Sites[r.Lo].Ref.Name], !blockedLast[x.Sites[r.Hi-1].Ref.Name]
+	amine = !blockedFirst[x.Sites[r.Lo].Ref.Name] && !x.capped(r.Lo, "N")
+	acid = !blockedLast[x.Sites[r.Hi-1].Ref.Name] && !x.capped(r.Hi-1, "C")
+	return amine, acid
+}
+
+// capped reports whether a molecule that is no residue of a chain, as files list caps (ACE, NH2), is bonded to an atom.
+func (x *Index) capped(site int, atom string) bool {
+	if x.crowded != "" {
+		return false // neighbours must not be searched for
+	}
+	var near []int
+	for _, p := range x.AtomsOf([]int{site}, atom) {
+		near = x.grid.Near(near[:0], x.Points[p], structure.BondLimit)
+		if slices.ContainsFunc(near, func(q int) bool { return x.Sites[x.Owner[q]].Kind == structure.Ligand }) {
+			return true
+		}
+	}
+	return false
 }
 
 // isoelectric returns the pH at which the net charge is zero, and false where it is at none between 0 and 14. The

@@ -71,6 +71,15 @@ func TestChargesOfModifiedResidues(t *testing.T) {
 	if amine < 0.5 || acid > -0.9 || at7("ACE", "GLY", "NH2") != 0 || at7("PCA", "GLY", "NH2") != 0 {
 		t.Errorf("ends of capped chains have %+.2f and %+.2f e", amine, acid)
 	}
+	s := chainOf(structure.Protein, "GLY", "GLY", "NME")
+	n := structure.Atom{Name: "N", Element: "N", Pos: structure.Vec{-1.4}}
+	s.Chains[0].Residues[0].Atoms = append(s.Chains[0].Residues[0].Atoms, n)
+	n.Name, n.Element, n.Pos[0] = "C", "C", -2.7
+	s.Chains = append(s.Chains, structure.Chain{ID: "A", Kind: structure.Ligand,
+		Residues: []structure.Residue{{Comp: "ACE", Atoms: []structure.Atom{n}}}})
+	if c := digestOf(t, s, Extra{}).Chains[0]; *c.Charge != 0 {
+		t.Errorf("a chain with a cap of a chain of its own has %+.2f e", *c.Charge)
+	}
 	for comp, want := range map[string]Titration{
 		"SER": ByStandard, "MSE": ByStandard, "DAS": ByStandard, "HIP": ByStandard, "SEP": ByItself, "MLZ": ByParent,
 		"KCX": LeftOut, "LLP": LeftOut, "CSO": LeftOut, "ASX": LeftOut, "UNK": LeftOut, "XYZ": LeftOut,

@@ -15,10 +15,10 @@ const (
 	LinkBroken
 )
 
-// Limits of links in Å. A peptide bond has 1.33, a bond of phosphorus 1.6.
+// Limits in Å. A peptide bond has 1.33, a bond of phosphorus 1.6.
 const (
-	linkLimit = 2.5 // between the linking atoms
-	bondLimit = 2.0 // between any two heavy atoms, of residues that are linked by other atoms
+	linkLimit = 2.5 // between the linking atoms of neighbours in a chain
+	BondLimit = 2.0 // between any two heavy atoms that are bonded
 )
 
 // anchor is an atom whose distance to the same atom of the next residue tells whether the two are linked: they are up
@@ -48,7 +48,7 @@ func Link(kind Kind, a, b *Residue) (state LinkState, distance float64) {
 	if d <= linkLimit {
 		return LinkIntact, d
 	}
-	if closest := closestHeavy(a, b); closest <= bondLimit {
+	if closest := closestHeavy(a, b); closest <= BondLimit {
 		return LinkIntact, closest
 	}
 	if !math.IsNaN(d) {
