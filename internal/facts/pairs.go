@@ -39,7 +39,7 @@ func contactsWhere(
 		return nil, reason, nil
 	}
 	if lacking := x.withoutAtoms(); len(lacking) > 0 {
-		reason = "Not all contacts can be told: they need " + string(AllAtoms) + ", and " +
+		reason = "This cannot be told of every residue: it needs " + string(AllAtoms) + ", and " +
 			x.describe(AllAtoms, x.sitesOf(lacking)) + "."
 	}
 	x.lastLink = make([]int32, len(x.Sites))
