@@ -54,7 +54,7 @@ type ComparedPair struct {
 	B                int               `json:"b"`
 	Chains           []MatchedChains   `json:"chains" doc:"Which chain of a corresponds to which of b."`
 	AlignedResidues  int               `json:"alignedResidues" doc:"Residues of a that have a counterpart in b; both have CA, or C1' in a nucleic acid."`
-	SequenceIdentity *float64          `json:"sequenceIdentity" doc:"The part of the aligned residues that are the same, 0 to 1."`
+	SequenceIdentity *float64          `json:"sequenceIdentity" doc:"The part of the aligned residues that are the same component, 0 to 1: SEP is not SER."`
 	RMSD             *float64          `json:"rmsd" doc:"RMSD of CA (C1' in nucleic acids) of the aligned residues after superposition, in Å."`
 	TMScoreA         *float64          `json:"tmScoreA" doc:"TM-score normalised by the residues of a, 0 to 1."`
 	TMScoreB         *float64          `json:"tmScoreB" doc:"TM-score normalised by the residues of b, 0 to 1."`

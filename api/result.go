@@ -95,7 +95,7 @@ type Contacts struct {
 	Data      []ResidueContact `json:"data" doc:"In the order of the structure."`
 	Total     int              `json:"total" doc:"How many contacts there are."`
 	Truncated bool             `json:"truncated" doc:"Whether data has not all of them."`
-	Reason    *string          `json:"reason" doc:"Why the contacts cannot be computed; null: they are."`
+	Reason    *string          `json:"reason" doc:"Why the contacts cannot be computed, or which chains lack atoms that they need; null: data has all."`
 }
 
 // ResidueContact is two residues, ligands or ions of different chains of which two heavy atoms are at most 4.5 Å apart.

@@ -40,7 +40,7 @@ func load(t testing.TB, name string) *structure.Structure {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := structure.Read(f, structure.Limits{})
+	s, err := structure.ReadWhole(f, structure.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

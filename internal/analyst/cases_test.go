@@ -84,7 +84,8 @@ func (c askedCase) faults(r Reply) (out []string) {
 }
 
 // caseTables are tables of questions with what a reply must say.
-var caseTables = []string{"testdata/cases.txt", "testdata/strangers.txt", "testdata/first.txt"}
+var caseTables = []string{"testdata/cases.txt", "testdata/strangers.txt", "testdata/first.txt",
+	"testdata/atoms.txt"}
 
 // Questions are answered with the facts, in the scope asked for, or refused.
 func TestCases(t *testing.T) {

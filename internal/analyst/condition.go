@@ -59,10 +59,17 @@ func (q *query) kindCondition(name string, kinds ...structure.Kind) *condition {
 }
 
 func (q *query) surfaceCondition(wording string) *condition {
-	return q.newCondition(ofSurface, wording, func(s *facts.Site) bool {
+	c := q.newCondition(ofSurface, wording, func(s *facts.Site) bool {
 		share, ok := s.Accessible()
 		return ok && exposure(share) == wording
 	})
+	c.untold = q.untold(c.property)
+	return c
+}
+
+// untold returns the residues of which a condition on a property cannot be told.
+func (q *query) untold(p property) []int {
+	return q.x.Lacks(conditionNeeds[p], q.x.Select(func(int) bool { return true })).Without
 }
 
 // exposure is the wording for a residue of which a share can be reached by water.
@@ -88,7 +95,8 @@ func chainIDs(list []facts.Chain) (ids []string) {
 	return ids
 }
 
-// classCondition is a class of amino acids; the wording says which residues count.
+// classCondition is a class of amino acids; the wording says which residues count. A modified residue does where it has
+// the groups of its parent.
 func (q *query) classCondition(name, letters string) *condition {
 	var codes []string
 	for i := range len(letters) {
@@ -97,7 +105,7 @@ func (q *query) classCondition(name, letters string) *condition {
 	}
 	wording := fmt.Sprintf("%s (%s are counted as such)", name, strings.Join(codes, ", "))
 	c := q.newCondition(ofName, wording, func(s *facts.Site) bool {
-		return s.Kind == structure.Protein && strings.IndexByte(letters, s.Letter) >= 0
+		return s.Kind == structure.Protein && strings.IndexByte(letters, s.Letter) >= 0 && s.LikeParent()
 	})
 	c.class = true
 	return c
@@ -112,7 +120,7 @@ func (r *reader) stateCondition(st state) *condition {
 	c := r.newCondition(ofState, st.wording, func(s *facts.Site) bool {
 		return strings.IndexByte(st.letters, s.State) >= 0
 	})
-	c.states = st.letters
+	c.states, c.untold = st.letters, r.untold(c.property)
 	if len(r.which) == 0 {
 		return c
 	}

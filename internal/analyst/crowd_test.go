@@ -50,12 +50,12 @@ func TestSurroundingsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := f.Index().Unmeasured; why != "" {
-		t.Fatal(why)
-	}
 	all := make([]int, len(f.Index().Sites))
 	for i := range all {
 		all[i] = i
+	}
+	if why := f.Index().Lacks(facts.Space, all).Refusal(); why != "" {
+		t.Fatal(why)
 	}
 	left := 1_000_000
 	if found, ok := f.Index().Around(all, maxRadius, &left); ok || found != nil || left >= 0 || left < -100_000 {

@@ -33,6 +33,9 @@ type condition struct {
 	// wording and sites are the same alternatives: as they follow "are" (LYS, in a helix), and the sites in order.
 	wording []string
 	sites   [][]int
+	// untold are sites, in order, of which the structure does not tell whether they pass. They pass neither the
+	// condition nor its negation.
+	untold []int
 	// label is what the condition is called as an anchor, if not a residue that is so; mentions, ligands and chains are
 	// what it names.
 	label           string
@@ -49,6 +52,9 @@ type condition struct {
 }
 
 func (c *condition) holds(site int) bool {
+	if _, untold := slices.BinarySearch(c.untold, site); untold {
+		return false
+	}
 	return c.not != slices.ContainsFunc(c.sites, func(list []int) bool {
 		_, ok := slices.BinarySearch(list, site)
 		return ok
@@ -76,6 +82,7 @@ func (c *condition) add(d *condition) {
 			c.wording, c.sites = append(c.wording, w), append(c.sites, d.sites[i])
 		}
 	}
+	c.untold = d.untold // of the same property, and so the same
 	c.counted = c.counted || d.counted
 	c.states += d.states
 }

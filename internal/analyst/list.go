@@ -118,28 +118,3 @@ func (q *query) pocketList() part {
 	p.add(" What may bind there, geometry does not say.")
 	return p
 }
-
-// gapList knows gaps by the numbers and by links that are too long. It names where residues are missing in the chains.
-func (q *query) gapList() part {
-	p, missing := part{sure: Measured}, 0
-	for _, c := range q.polymers() {
-		for _, g := range facts.Head(c.Gaps, 20) {
-			missing += g.Missing
-			if g.Missing > 0 {
-				p.add("Between %s and %s %s missing by the numbers (%d to %d). ", g.After, g.Before,
-					facts.Quantity(g.Missing, "residue is", "residues are"), g.After.Number+1, g.Before.Number-1)
-			} else {
-				p.add("Between %s and %s the chain is broken (%s apart). ", g.After, g.Before,
-					facts.Angstrom(g.Distance))
-			}
-		}
-	}
-	if p.text == "" {
-		p.add("No gaps: the numbers and the links of chain %s are complete. ",
-			words.Join(chainIDs(q.polymers()), 20))
-	} else {
-		p.add("Together %d are missing by the numbers. ", missing)
-	}
-	p.add("What may be missing before the first and after the last residue cannot be told from coordinates.")
-	return p
-}

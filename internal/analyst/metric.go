@@ -67,7 +67,7 @@ func metric(add func(*query, *part, group)) func(*query) part {
 
 // measure answers with a metric of each group that the question is about.
 func (q *query) measure(add func(*query, *part, group)) part {
-	if why := q.lacks(); why != "" {
+	if why := q.unknown(); why != "" {
 		return refusal("%s", why)
 	}
 	in, kind := q.topic, "polymer"
@@ -85,6 +85,9 @@ func (q *query) measure(add func(*query, *part, group)) part {
 	}
 	p := part{sure: leastSure(in.Certainty, q.filter().certainty())}
 	for _, g := range facts.Head(groups, maxGroups) {
+		if q.x.Lacks(needs[in.Name], g.sites).Refusal() != "" {
+			continue // a remark tells why
+		}
 		p.add("%s ", capital(g.label))
 		add(q, &p, g)
 		p.add(". ")
@@ -110,8 +113,8 @@ func (q *query) noConfidence() string {
 			"B-factors are not a confidence, and I do not read them as one.")
 }
 
-// lacks says why a metric is not known of this structure or for what the question asks; empty where it is.
-func (q *query) lacks() string {
+// unknown says why a metric is not known of this structure or for what the question asks; empty where it is.
+func (q *query) unknown() string {
 	switch topic := q.topic.Name; {
 	case topic == "confidence" && !q.x.HasConfidence:
 		return q.noConfidence()
@@ -149,11 +152,32 @@ func (q *query) letters(sites []int) string {
 
 func sequenceOf(q *query, p *part, g group) {
 	p.add("has the sequence %s, %s", q.letters(g.sites), q.ranges(p, g.sites))
+	parents, unknown := q.modified(g.sites)
+	if len(parents) > 0 {
+		p.add("; modified residues, which have the letters of their parents: %s", q.x.Refs(parents))
+	}
+	if len(unknown) > 0 {
+		p.add("; without a letter: %s", q.ranges(p, unknown))
+	}
+}
+
+// modified returns the modified residues among some that have the letter of a parent, and those that have none.
+func (q *query) modified(sites []int) (parents, unknown []int) {
+	for _, i := range sites {
+		switch s := &q.x.Sites[i]; {
+		case !s.Modified():
+		case s.Letter == structure.Unknown:
+			unknown = append(unknown, i)
+		default:
+			parents = append(parents, i)
+		}
+	}
+	return parents, unknown
 }
 
 func compositionOf(q *query, p *part, g group) {
 	var counts []string
-	for _, n := range facts.Composition(q.x.Sites[g.sites[0]].Kind, q.x.Letters(g.sites)) {
+	for _, n := range q.x.Composition(g.sites) {
 		counts = append(counts, fmt.Sprintf("%s %d (%s)", n.Name, n.N, percent(n.N, len(g.sites))))
 	}
 	p.add("is made of, the most common first, %s", strings.Join(counts, ", "))
@@ -161,50 +185,131 @@ func compositionOf(q *query, p *part, g group) {
 
 // chargeAt is the net charge of a chain in e.
 func (q *query) chargeAt(c *facts.Chain) float64 {
-	return facts.ChargeAt(c.Sequence, q.x.BondedIn(c.Polymer), q.pH)
+	return q.x.ChargeAt(c.Polymer, q.pH)
 }
 
 // chargeOf computes the net charge of a chain, and counts charged side chains. A part of a chain has no free ends.
 func chargeOf(q *query, p *part, g group) {
-	letters := q.x.Letters(g.sites)
-	plus := strings.Count(letters, "K") + strings.Count(letters, "R")
-	minus := strings.Count(letters, "D") + strings.Count(letters, "E")
-	sign := strings.Replace(fmt.Sprintf("%+d", plus-minus), "+0", "0", 1)
-	if g.chain == nil {
-		p.add("has a net charge of %s by its side chains, %d positive (LYS, ARG) and %d negative (ASP, GLU)", sign,
-			plus, minus)
+	if !slices.ContainsFunc(g.sites, func(i int) bool { return q.x.Sites[i].Titration() != facts.LeftOut }) {
+		p.add("has no residue whose charge is known")
 		return
 	}
-	p.add("has a net charge of %+.2f e at pH %g and an isoelectric point of %.2f", q.chargeAt(g.chain), q.pH,
-		g.chain.Isoelectric)
-	if q.pH == 7 {
-		p.add("; by count, its %d positive (LYS, ARG) and %d negative side chains (ASP, GLU) make %s, and its two "+
-			"ends cancel", plus, minus, sign)
+	sum, plus, minus := 0, q.newTally("LYS", "ARG"), q.newTally("ASP", "GLU")
+	for _, i := range g.sites {
+		switch charge := q.x.Sites[i].Charge(); {
+		case charge > 0:
+			sum += plus.count(i, charge)
+		case charge < 0:
+			sum += minus.count(i, charge)
+		}
+	}
+	sign := strings.Replace(fmt.Sprintf("%+d", sum), "+0", "0", 1)
+	if g.chain == nil {
+		p.add("has a net charge of %s by its side chains, %d positive (%s) and %d negative (%s)", sign, plus.n,
+			plus.names(), minus.n, minus.names())
+		q.addTitrations(p, g)
+		return
+	}
+	p.add("has a net charge of %+.2f e at pH %g and ", q.chargeAt(g.chain), q.pH)
+	if pI := g.chain.Isoelectric; pI != nil {
+		p.add("an isoelectric point of %.2f", *pI)
+	} else {
+		p.add("an isoelectric point that the constants do not tell")
+	}
+	if q.pH == 7 && g.chain.FreeEnds {
+		p.add("; by count, its %d positive (%s) and %d negative side chains (%s) make %s, and its two ends cancel",
+			plus.n, plus.names(), minus.n, minus.names(), sign)
+	}
+	q.addTitrations(p, g)
+}
+
+// tally counts charged side chains, and collects their names.
+type tally struct {
+	q     *query
+	n     int
+	codes []string
+}
+
+// newTally begins with the codes that are always named.
+func (q *query) newTally(codes ...string) *tally { return &tally{q: q, codes: codes} }
+
+// count adds a residue and returns its charge.
+func (t *tally) count(site, charge int) int {
+	t.n++
+	code := structure.CanonicalComponent(t.q.x.Sites[site].Ref.Name)
+	if charge > 1 || charge < -1 {
+		code += fmt.Sprintf(" with %+d", charge)
+	}
+	if !slices.Contains(t.codes, code) {
+		t.codes = append(t.codes, code)
+	}
+	return charge
+}
+
+func (t *tally) names() string { return strings.Join(t.codes, ", ") }
+
+// addTitrations says which modified residues count by their own groups, as their parents, or not at all.
+func (q *query) addTitrations(p *part, g group) {
+	by := map[facts.Titration][]int{}
+	for _, i := range g.sites {
+		if s := &q.x.Sites[i]; s.Kind == structure.Protein {
+			by[s.Titration()] = append(by[s.Titration()], i)
+		}
+	}
+	for _, say := range []struct {
+		how  facts.Titration
+		text string
+	}{
+		{facts.ByItself, "; by their own groups count %s"},
+		{facts.ByParent, "; as their parents count %s"},
+		{facts.LeftOut, "; left out, since their charge is not known: %s"},
+	} {
+		if sites := by[say.how]; len(sites) > 0 {
+			p.add(say.text, q.ranges(p, sites))
+		}
 	}
 }
 
 func weightOf(q *query, p *part, g group) {
-	mass := q.x.Mass(g.sites)
-	if g.chain != nil {
-		mass = g.chain.Mass
+	mass, unknown := q.x.Mass(g.sites)
+	if g.chain != nil && g.chain.Mass != nil {
+		mass = *g.chain.Mass
+	}
+	if unknown == len(g.sites) {
+		p.add("has no residue whose mass is known")
+		return
 	}
 	p.add("weighs %.1f Da (%.2f kDa)", mass, mass/1000)
-	if g.chain != nil && g.chain.Unweighed > 0 {
-		p.add(", without %s of unknown mass", residues(g.chain.Unweighed))
+	if unknown > 0 {
+		var left []int
+		for _, i := range g.sites {
+			if _, n := q.x.Mass([]int{i}); n > 0 {
+				left = append(left, i)
+			}
+		}
+		p.add(", without %s of unknown mass (%s)", residues(unknown), q.ranges(p, left))
 	}
 }
 
 // sizeOf is about heavy atoms, because most structures carry no hydrogens.
 func sizeOf(q *query, p *part, g group) {
 	first, last := g.sites[0], g.sites[len(g.sites)-1]
-	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass)", facts.Angstrom(q.x.Gyration(g.sites)))
+	if len(q.x.AtomsOf(g.sites, "")) == 0 {
+		p.add("has no heavy atom to measure")
+		return
+	}
+	p.add("has a radius of gyration of %s (heavy atoms, weighed by mass", facts.Angstrom(q.x.Gyration(g.sites)))
+	if why := q.x.Lacks(facts.AllAtoms, g.sites).Reason(); why != "" {
+		p.add("; of those that there are: %s", why)
+	}
+	p.add(")")
 	if d, ok := q.x.CentreDistance(first, last); ok {
 		p.add(" and %s between the centres of %s and %s, its ends", facts.Angstrom(d), q.x.Sites[first].Ref,
 			q.x.Sites[last].Ref)
 	}
-	if s := q.f.Shape; g.chain != nil {
-		p.add("; the two residues of the structure farthest apart are %s and %s, %s between their centres", s.LongestA,
-			s.LongestB, facts.Angstrom(s.Longest))
+	if s := q.f.Shape; g.chain != nil && s.Longest != nil {
+		p.add("; the two residues of the structure farthest apart are %s and %s, %s between their centres", *s.LongestA,
+			*s.LongestB, facts.Angstrom(*s.Longest))
 	}
 }
 
@@ -232,11 +337,14 @@ func foldOf(q *query, p *part, g group) {
 		p.add("is %s: %s", strings.TrimPrefix(q.conds.String(), "in "), q.ranges(p, g.sites))
 		return
 	}
-	count := map[byte]int{}
+	count, all := map[byte]int{}, 0
 	for _, i := range g.sites {
-		count[structure.ThreeState(q.x.Sites[i].State)]++
+		if state := q.x.Sites[i].State; state != 0 {
+			count[structure.ThreeState(state)]++
+			all++
+		}
 	}
-	none, all := "", len(g.sites)
+	none := ""
 	list, missing := q.segments(p, g, cmp.Or(q.states, segmentStates))
 	if len(list) == 0 {
 		list, _ = q.segments(p, g, segmentStates)

@@ -149,6 +149,9 @@ func (q *query) between(a, b group) part {
 	if len(a.atoms)*len(b.atoms) > maxPairs {
 		return refusal("These are too large to measure between; name smaller parts.")
 	}
+	if why := q.untoldClosest(a, b); why != "" {
+		return q.betweenCentres(a, b, why)
+	}
 	pair, ok := q.x.ClosestAtoms(a.atoms, b.atoms)
 	if !ok {
 		return refusal("These have no coordinates to measure between.")
@@ -165,6 +168,34 @@ func (q *query) between(a, b group) part {
 		}
 	}
 	return p
+}
+
+// untoldClosest says why the closest atoms of two ends cannot be told: one of them has not its atoms, and the question
+// names none. It is empty where they can.
+func (q *query) untoldClosest(a, b group) string {
+	if len(q.atoms) > 0 {
+		return ""
+	}
+	for _, end := range []group{a, b} {
+		if lack := q.x.Lacks(facts.AllAtoms, end.sites); lack.Refusal() != "" {
+			return fmt.Sprintf("The closest atoms of %s and %s cannot be told, since %s.", a.label, b.label,
+				lack.Reason())
+		}
+	}
+	return ""
+}
+
+// betweenCentres says how far the centres of two residues are apart, and why no more can be told.
+func (q *query) betweenCentres(a, b group, why string) part {
+	if len(a.sites) == 1 && len(b.sites) == 1 {
+		if d, ok := q.x.CentreDistance(a.sites[0], b.sites[0]); ok {
+			p := part{sure: Measured}
+			p.add("The centres (CA, or C1' of nucleotides) of %s and %s are %s apart. %s",
+				q.x.Sites[a.sites[0]].Ref, q.x.Sites[b.sites[0]].Ref, facts.Angstrom(d), why)
+			return p
+		}
+	}
+	return refusal("%s", why)
 }
 
 func (q *query) interfaces() part {
@@ -192,8 +223,8 @@ func (q *query) interfaces() part {
 func (q *query) bonds() part {
 	topic, list := q.topic.Name, q.f.Disulfides
 	switch {
-	case topic == "hydrogen bonds" && q.f.HBonds > maxBonds:
-		return refusal("There are %d hydrogen-bond candidates; I list them where there are at most %d.", q.f.HBonds,
+	case topic == "hydrogen bonds" && q.f.HBonds != nil && *q.f.HBonds > maxBonds:
+		return refusal("There are %d hydrogen-bond candidates; I list them where there are at most %d.", *q.f.HBonds,
 			maxBonds)
 	case topic != "disulfides" && (q.negated || q.conds.negated()):
 		return refusal("I list the bonds that there are; which residues have none, please ask by name.")
@@ -221,10 +252,15 @@ func (q *query) bonds() part {
 	case topic == "disulfides" && len(q.f.Disulfides)+len(q.f.FreeCys) == 0:
 		p.add(" There is no CYS.")
 	case topic == "disulfides":
-		p.add(" Not in a disulfide: %s. Close, but longer than a bond: %s.", keep(q.f.FreeCys, passes), q.f.MaybeSS)
+		among := ""
+		if q.x.Lacks(facts.Sulfurs, q.x.Select(func(int) bool { return true })).Reason() != "" {
+			among = " among the SG that there are"
+		}
+		p.add(" Not in a disulfide%s: %s. Close, but longer than a bond: %s.", among, keep(q.f.FreeCys, passes),
+			q.f.MaybeSS)
 	case topic == "salt bridges" && lead == "" && len(list) == 0:
 		count := func(codes ...string) int {
-			return len(q.x.Select(func(i int) bool { return q.x.Sites[i].Is(codes) }))
+			return len(q.x.Select(func(i int) bool { return q.x.Sites[i].Is(codes) && q.x.Sites[i].LikeParent() }))
 		}
 		p.add(" There are %d ASP or GLU and %d LYS or ARG.", count("ASP", "GLU"), count("LYS", "ARG"))
 	}

@@ -41,11 +41,11 @@ func (q *query) notUnderstood() string {
 // mend: what is not there, what has no place in the question, what is not known of the structure.
 func (q *query) refuses() string {
 	if in := q.topic; in.Geometry || q.relation != nil && in.Name != "distance" {
-		if why := q.x.Unmeasured; why != "" {
+		if why := q.x.Lacks(facts.Space, q.x.Select(func(int) bool { return true })).Refusal(); why != "" {
 			return why // before a problem: what is not computed is not missing
 		}
 	}
-	return cmp.Or(q.problem, q.refusesItems(), q.refusesRelation(), q.refusesFilter())
+	return cmp.Or(q.problem, q.refusesItems(), q.refusesRelation(), q.refusesFilter(), q.refusesAtoms())
 }
 
 // refusesItems refuses words that would be passed over: they matter to other topics, or limit what is asked.
@@ -112,9 +112,8 @@ func (q *query) cannotTell(c *condition) string {
 	switch {
 	case c.property == ofLimit && !q.x.HasConfidence:
 		return q.noConfidence()
-	case c.property == ofState && !has(func(s facts.Site) bool { return s.State != 0 }):
-		return "Secondary structure is assigned to protein residues with a complete main chain, and there are none " +
-			"here."
+	case c.property == ofState && !protein:
+		return "Secondary structure is assigned to protein residues, and there are none here."
 	case c.property == ofSurface && (!protein || !q.x.HasSurface):
 		return "Whether residues are buried or exposed is known of protein residues with a computed surface, and " +
 			"there are none here."

@@ -174,6 +174,7 @@ func (t *talk) respond(q *query) {
 		t.refuse(textOf(q.items), p.text)
 		return
 	}
+	q.addLacks(&p)
 	t.texts = append(t.texts, p.text)
 	t.reply.Topics = append(t.reply.Topics, q.topic.Name)
 	for _, r := range p.cited {

@@ -87,7 +87,7 @@ type subject struct {
 	residues int
 	plddt    [][]float64 // 0 to 100, by chain and residue, NaN: not known; nil: there is none
 	contacts []facts.Contact
-	crowded  string // why its contacts and other neighbours cannot be computed; empty: they can
+	untold   string // why its contacts and what else needs all atoms cannot be told; empty: they can
 }
 
 // subjects prepares structures, or refuses those beyond the limits.
@@ -97,10 +97,10 @@ func subjects(ctx context.Context, in []Input) ([]subject, error) {
 			pleat.MaxCompared)
 	}
 	total := 0
-	out := make([]subject, len(in))
+	out, known := make([]subject, len(in)), names{}
 	for i := range in {
 		s := &out[i]
-		s.Input, s.chains = in[i], polymersOf(in[i].Structure)
+		s.Input, s.chains = in[i], polymersOf(in[i].Structure, known)
 		for j := range s.chains {
 			s.residues += len(s.chains[j].Residues)
 		}
@@ -119,7 +119,7 @@ func subjects(ctx context.Context, in []Input) ([]subject, error) {
 		}
 		s.plddt = s.Structure.Confidence(s.Predicted).PLDDT
 		var err error
-		if s.contacts, s.crowded, err = facts.Contacts(ctx, s.Structure); err != nil {
+		if s.contacts, s.untold, err = facts.Contacts(ctx, s.Structure); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +129,7 @@ func subjects(ctx context.Context, in []Input) ([]subject, error) {
 // Residues returns the number of residues of a structure that a comparison counts.
 func Residues(s *structure.Structure) int {
 	n := 0
-	for _, c := range polymersOf(s) {
+	for _, c := range polymersOf(s, names{}) {
 		n += len(c.Residues)
 	}
 	return n
@@ -234,13 +234,13 @@ func (p *pair) plddtChanges(m *match) []*float64 {
 	return out
 }
 
-// crowded returns why neighbours cannot be computed in one of the structures; empty: they can.
-func (p *pair) crowded() string {
-	if p.a.crowded != "" {
-		return fmt.Sprintf("structure %d: %s", p.out.A, p.a.crowded)
+// untold returns why what needs all atoms cannot be told of one of the structures; empty: it can.
+func (p *pair) untold() string {
+	if p.a.untold != "" {
+		return fmt.Sprintf("structure %d: %s", p.out.A, p.a.untold)
 	}
-	if p.b.crowded != "" {
-		return fmt.Sprintf("structure %d: %s", p.out.B, p.b.crowded)
+	if p.b.untold != "" {
+		return fmt.Sprintf("structure %d: %s", p.out.B, p.b.untold)
 	}
 	return ""
 }

@@ -100,8 +100,8 @@ func dimer(t testing.TB) *structure.Structure {
 	for shift := 5.0; ; shift += 0.25 {
 		b := rotated(only(a, 0, "B"), structure.Vec{0.7, 0.3, 2}, structure.Vec{shift, 0, 0})
 		least := math.Inf(1)
-		p, _ := heavyAtoms(&polymersOf(a)[0])
-		q, _ := heavyAtoms(&polymersOf(b)[0])
+		p, _ := heavyAtoms(&polymersOf(a, nil)[0])
+		q, _ := heavyAtoms(&polymersOf(b, nil)[0])
 		for c := range structure.Contacts(p, q, 8) {
 			least = min(least, c.Distance)
 		}
@@ -230,7 +230,9 @@ func TestByHand(t *testing.T) {
 	out := compared(t, 0, a, b)
 	p := out.Pairs[0]
 	near(t, "lddtCA", p.LDDTCA, 0.75, 1e-12)
-	near(t, "lddtAllAtom", p.LDDTAllAtom, 0.75, 1e-12)
+	if why := p.Reasons["lddtAllAtom"]; p.LDDTAllAtom != nil || !strings.Contains(why, "have only CA") {
+		t.Errorf("lddtAllAtom of CA alone is %v, because %q", p.LDDTAllAtom, why)
+	}
 	near(t, "rmsd", p.RMSD, math.Sqrt((3*0.375*0.375+1.125*1.125)/4), 1e-9)
 	if s := out.Details[0].Segments[0]; !slices.Equal(s.Distance, []float64{0.375, 0.375, 0.375, 1.125}) ||
 		!slices.Equal(s.LDDT, []float64{0.8333, 0.8333, 0.8333, 0.5}) {
@@ -381,7 +383,7 @@ func TestRing(t *testing.T) {
 		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5}).Draw(r, "order") {
 			b.Chains = append(b.Chains, a.Chains[i])
 		}
-		matches, err := matchChains(context.Background(), polymersOf(a), polymersOf(perturbed(b, 0.5)))
+		matches, err := matchChains(context.Background(), polymersOf(a, nil), polymersOf(perturbed(b, 0.5), nil))
 		if err != nil || len(matches) != 6 {
 			t.Fatal(matches, err)
 		}
@@ -558,5 +560,39 @@ func BenchmarkLimits(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Residues are the same where their components are, also those that have no letter. A modified residue is not its
+// parent, and a protonation state is.
+func TestIdentityByComponent(t *testing.T) {
+	chain := func(comps ...string) *structure.Structure {
+		var all []structure.Vec
+		for i := range comps {
+			sin, cos := math.Sincos(float64(i) * 100 * math.Pi / 180)
+			all = append(all, structure.Vec{2.3 * cos, 2.3 * sin, 1.5 * float64(i)})
+		}
+		s := points(all...)
+		for i, comp := range comps {
+			s.Chains[0].Residues[i].Comp = comp
+		}
+		return s
+	}
+	odd := chain("22Q", "ALA", "SER", "CYS", "22W", "GLY", "UNK", "HIS")
+	for _, c := range []struct {
+		name string
+		b    *structure.Structure
+		want float64
+	}{
+		{"itself", odd, 1},
+		{"a residue is missing", chain("22Q", "ALA", "SER", "CYS", "22W", "GLY", "UNK"), 1},
+		{"phosphoserine", chain("22Q", "ALA", "SEP", "CYS", "22W", "GLY", "UNK", "HIS"), 7.0 / 8},
+		{"protonation", chain("22Q", "ALA", "SER", "CYX", "22W", "GLY", "UNK", "HIE"), 1},
+		{"another component", chain("22Q", "ALA", "SER", "CYS", "22Q", "GLY", "UNK", "HIS"), 7.0 / 8},
+	} {
+		p := compared(t, 0, odd, c.b).Pairs[0]
+		if p.SequenceIdentity == nil || math.Abs(*p.SequenceIdentity-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %g", c.name, p.SequenceIdentity, c.want)
+		}
 	}
 }

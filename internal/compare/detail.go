@@ -59,7 +59,7 @@ func (p *pair) detail(ctx context.Context, on int, out *api.Comparison) error {
 		}
 		d.Segments = append(d.Segments, s)
 	}
-	if why := q.crowded(); why != "" {
+	if why := q.untold(); why != "" {
 		p.out.Reasons["contacts"] = why
 	} else {
 		d.Contacts = q.contactChanges(min(maxChanges, allChanges/(len(out.Structures)-1)))
@@ -177,7 +177,7 @@ func gap(s *structure.Structure, at [2]facts.ResidueAt) float64 {
 	y := &s.Chains[at[1].Chain].Residues[at[1].Residue]
 	for i := range x.Atoms {
 		for j := range y.Atoms {
-			if heavy(&x.Atoms[i]) && heavy(&y.Atoms[j]) {
+			if x.Atoms[i].Heavy() && y.Atoms[j].Heavy() {
 				best = min(best, structure.Distance(x.Atoms[i].Pos, y.Atoms[j].Pos))
 			}
 		}

@@ -33,7 +33,7 @@ func (p *pair) dockq(ctx context.Context) error {
 		p.out.Reasons["dockq"] = "the reference has one polymer chain only"
 		return nil
 	}
-	if why := p.crowded(); why != "" {
+	if why := p.untold(); why != "" {
 		p.out.Reasons["dockq"] = why
 		return nil
 	}
@@ -92,7 +92,7 @@ func closest(a, b *chain) distances {
 func heavyAtoms(c *chain) (points []structure.Vec, owner []int32) {
 	for i := range c.Residues {
 		for k := range c.Residues[i].Atoms {
-			if a := &c.Residues[i].Atoms[k]; heavy(a) {
+			if a := &c.Residues[i].Atoms[k]; a.Heavy() {
 				points, owner = append(points, a.Pos), append(owner, int32(i))
 			}
 		}

@@ -39,7 +39,7 @@ func (p *pair) lddt(ctx context.Context) error {
 	if p.out.LDDTCA = score; score == nil {
 		p.out.Reasons["lddtCA"] = "no two residues of the reference are within 15 Å"
 	}
-	if why := p.crowded(); why != "" {
+	if why := p.untold(); why != "" {
 		p.out.Reasons["lddtAllAtom"] = why
 		return nil
 	}
@@ -115,7 +115,7 @@ func (l *lddtPoints) add(r, other *structure.Residue, residue int) {
 	names := map[string]int{}
 	for k := range r.Atoms {
 		atom := &r.Atoms[k]
-		if !heavy(atom) {
+		if !atom.Heavy() {
 			continue
 		}
 		point := lddtPoint{residue: residue, swap: -1}
@@ -139,11 +139,6 @@ func (l *lddtPoints) add(r, other *structure.Residue, residue int) {
 			l.info[x].swap, l.info[y].swap = y, x
 		}
 	}
-}
-
-// heavy reports whether an atom is neither hydrogen nor deuterium.
-func heavy(a *structure.Atom) bool {
-	return a.Heavy() && (a.Element != "" || len(a.Name) == 0 || a.Name[0] != 'H')
 }
 
 // sameByNature are the atoms of amino acids that are the same but for their names: lDDT takes the naming that agrees

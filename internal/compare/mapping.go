@@ -32,14 +32,43 @@ const (
 // chain is a polymer.
 type chain struct {
 	*structure.Chain
-	at       int // index into Structure.Chains
-	sequence string
+	at       int    // index into Structure.Chains
+	sequence string // one byte for each residue, see names
 	centres  []structure.Vec
 	has      []bool // whether a residue has a centre
 }
 
+// names gives each component that has no one-letter code a byte beyond the letters, the same in all structures of a
+// comparison, so that such residues align with their like. Beyond 128 of them there is structure.Unknown, which aligns
+// with none.
+type names map[string]byte
+
+// maxComponents is how many bytes there are beyond the letters.
+const maxComponents = 0x80
+
+// of returns the sequence of a chain in letters and names.
+func (n names) of(c *structure.Chain) string {
+	out := []byte(c.Sequence())
+	for i := range out {
+		if out[i] != structure.Unknown {
+			continue
+		}
+		comp := c.Residues[i].Comp
+		if _, ok := n[comp]; !ok && len(n) < maxComponents {
+			n[comp] = byte(0x80 + len(n))
+		}
+		out[i] = cmp.Or(n[comp], structure.Unknown)
+	}
+	return string(out)
+}
+
+// sameComponent reports whether two residues are the same: SEP and SER are not, although they share a letter.
+func sameComponent(a, b *structure.Residue) bool {
+	return structure.CanonicalComponent(a.Comp) == structure.CanonicalComponent(b.Comp)
+}
+
 // polymersOf returns the polymers of a structure that have a residue with a centre.
-func polymersOf(s *structure.Structure) []chain {
+func polymersOf(s *structure.Structure, known names) []chain {
 	var out []chain
 	for i := range s.Chains {
 		c := &s.Chains[i]
@@ -47,7 +76,7 @@ func polymersOf(s *structure.Structure) []chain {
 			continue
 		}
 		n := len(c.Residues)
-		p := chain{c, i, c.Sequence(), make([]structure.Vec, n), make([]bool, n)}
+		p := chain{c, i, known.of(c), make([]structure.Vec, n), make([]bool, n)}
 		for j := range c.Residues {
 			p.centres[j], p.has[j] = c.Residues[j].Centre()
 		}
@@ -62,7 +91,7 @@ func polymersOf(s *structure.Structure) []chain {
 type match struct {
 	a, b int
 	// pairs are the indices of the residues that are aligned and have centres in both chains; same counts those that
-	// are the same residue.
+	// are the same component.
 	pairs      [][2]int32
 	same       int
 	similarity float64
@@ -183,11 +212,10 @@ func (m *mapper) matchOf(i, j int, pairs [][2]int32) match {
 	a, b := &m.a[i], &m.b[j]
 	x := match{a: i, b: j, similarity: similarity(a.sequence, b.sequence, pairs)}
 	for _, p := range pairs {
-		same := a.sequence[p[0]] == b.sequence[p[1]] && a.sequence[p[0]] != structure.Unknown
 		if !a.has[p[0]] || !b.has[p[1]] {
 			continue
 		}
-		if same {
+		if sameComponent(&a.Residues[p[0]], &b.Residues[p[1]]) {
 			x.same++
 		}
 		x.pairs = append(x.pairs, p)

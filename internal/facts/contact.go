@@ -85,6 +85,8 @@ func (x *Index) sortLinks(from int) {
 // contacts fills in salt bridges, hydrogen-bond candidates and interfaces.
 func (f *Facts) contacts(ctx context.Context) error {
 	x := f.index
+	lacking := x.withoutAtoms()
+	hbonds, bridges := 0, 0
 	byPair := map[[2]int]*Interface{}
 	sides := map[[2]int]map[int]bool{}
 	lastA := 0 // the first polymer of the newest interface
@@ -100,14 +102,14 @@ func (f *Facts) contacts(ctx context.Context) error {
 		}
 		bonds, bridge, bridged := x.polar(a, b)
 		if !x.Adjacent(a, b) {
-			f.HBonds += len(bonds)
+			hbonds += len(bonds)
 		}
 		if bridged {
 			x.Sites[a].Bridged, x.Sites[b].Bridged = true, true
-			f.BridgeN++
+			bridges++
 			f.Bridges = Head(append(f.Bridges, bridge), maxList)
 		}
-		if ra == rb {
+		if ra == rb || lacking[ra] || lacking[rb] {
 			continue
 		}
 		key := [2]int{ra, rb}
@@ -131,6 +133,12 @@ func (f *Facts) contacts(ctx context.Context) error {
 			in.Bridges = Head(append(in.Bridges, bridge), maxNear)
 		}
 		sides[key][a], sides[key][b] = true, true
+	}
+	if len(lacking) == 0 {
+		f.HBonds = &hbonds
+	}
+	if x.Lacks(ChargedAtoms, x.Select(anySite)).Refusal() == "" {
+		f.BridgeN = &bridges
 	}
 	order := slices.SortedFunc(maps.Keys(byPair), func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
 	for _, key := range Head(order, maxList) {
@@ -237,12 +245,24 @@ var charged = map[string]int{
 	"D/OD1": -1, "D/OD2": -1, "E/OE1": -1, "E/OE2": -1, "K/NZ": 1, "R/NE": 1, "R/NH1": 1, "R/NH2": 1,
 }
 
-// chargeOf returns the sign of the charge of a side-chain atom; 0 where it has none.
+// chargeOf returns the sign of the charge of a side-chain atom; 0 where it has none. A modified residue has its
+// parent's only where it counts as its parent.
 func chargeOf(s *Site, atom string) int {
-	if s.Kind != structure.Protein {
-		return 0
+	letter := s.parent()
+	if nearGroups[s.Ref.Name] {
+		letter = s.Letter
 	}
-	return charged[string(s.Letter)+"/"+atom]
+	return charged[string(letter)+"/"+atom]
+}
+
+// chargedAtoms returns the names of the charged atoms that the side chain of a residue has when it is complete.
+func chargedAtoms(s *Site) (names []string) {
+	for _, name := range [...]string{"OD1", "OD2", "OE1", "OE2", "NZ", "NE", "NH1", "NH2"} {
+		if chargeOf(s, name) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // mayBond reports whether one of two atoms is a donor and the other one an acceptor.
@@ -277,7 +297,7 @@ func (f *Facts) sulfurs(ctx context.Context) error {
 	x := f.index
 	var at []int
 	for i := range x.Sites {
-		if x.Sites[i].Kind != structure.Protein || x.Sites[i].Letter != 'C' {
+		if x.Sites[i].parent() != 'C' {
 			continue
 		}
 		for p := x.Sites[i].Lo; p < x.Sites[i].Hi; p++ {
@@ -309,7 +329,7 @@ func (f *Facts) sulfurs(ctx context.Context) error {
 		}
 	}
 	for i := range x.Sites {
-		if s := &x.Sites[i]; s.Kind == structure.Protein && s.Letter == 'C' && !s.Bonded {
+		if s := &x.Sites[i]; s.parent() == 'C' && !s.Bonded && x.hasNamed(s, "SG") {
 			f.FreeCys = append(f.FreeCys, s.Ref)
 		}
 	}
@@ -365,11 +385,14 @@ func (s *Scores) String() string {
 	return out
 }
 
-// HydrogenBonds returns the hydrogen-bond candidates between polymer residues that are not adjacent in a chain.
+// HydrogenBonds returns the hydrogen-bond candidates between polymer residues that are not adjacent in a chain, of
+// chains that have their atoms.
 func (x *Index) HydrogenBonds() (out []AtomPair) {
+	lacking, polymer := x.withoutAtoms(), x.polymerOf()
 	for _, l := range x.linked {
 		a, b := int(l.a), int(l.b)
-		if x.Adjacent(a, b) || !x.Sites[a].Kind.Polymer() || !x.Sites[b].Kind.Polymer() {
+		if x.Adjacent(a, b) || !x.Sites[a].Kind.Polymer() || !x.Sites[b].Kind.Polymer() ||
+			lacking[polymer[a]] || lacking[polymer[b]] {
 			continue
 		}
 		bonds, _, _ := x.polar(a, b)

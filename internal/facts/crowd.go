@@ -44,8 +44,8 @@ func (x *Index) examine(ctx context.Context, pairs int) error {
 // ends.
 func (f *Facts) measure(ctx context.Context) error {
 	x := f.index
-	x.Unmeasured = x.crowding()
-	if x.Unmeasured == "" {
+	x.crowded = x.crowding()
+	if x.crowded == "" {
 		measured := *f
 		err := measured.geometry(ctx)
 		if err == nil {
@@ -54,18 +54,18 @@ func (f *Facts) measure(ctx context.Context) error {
 		if !errors.Is(err, errCrowded) {
 			return err
 		}
-		x.Unmeasured = fmt.Sprintf("Atoms lie on one another: more than %d pairs of atoms are neighbours, or more "+
+		x.crowded = fmt.Sprintf("Atoms lie on one another: more than %d pairs of atoms are neighbours, or more "+
 			"than %d pairs of residues touch. %s", maxPairs, maxLinks, omitted)
 		x.forget()
 	}
-	f.Notes = append(f.Notes, x.Unmeasured)
+	f.Notes = append(f.Notes, x.crowded)
 	return nil
 }
 
 // geometry computes the facts that measure promises.
 func (f *Facts) geometry(ctx context.Context) error {
-	compute := [...]func(context.Context) error{f.sulfurs, f.index.surface, f.contacts, f.ligands, f.shape, f.patches,
-		f.pockets}
+	compute := [...]func(context.Context) error{f.sulfurs, f.index.surface, f.contacts, f.ligands, f.exposure,
+		f.patches, f.pockets}
 	for _, step := range compute {
 		if err := step(ctx); err != nil {
 			return err

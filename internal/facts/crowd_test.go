@@ -31,8 +31,8 @@ func TestCrowdedStructures(t *testing.T) {
 	} {
 		f := digestOf(t, c.s, Extra{})
 		x := f.Index()
-		if !strings.HasPrefix(x.Unmeasured, c.note) || len(f.Notes) != 1 || f.Notes[0] != x.Unmeasured {
-			t.Errorf("%s: %q, notes %q; want %q", c.name, x.Unmeasured, f.Notes, c.note)
+		if !strings.HasPrefix(x.crowded, c.note) || len(f.Notes) != 1 || f.Notes[0] != x.crowded {
+			t.Errorf("%s: %q, notes %q; want %q", c.name, x.crowded, f.Notes, c.note)
 		}
 		if x.examined != 0 || x.HasSurface || f.Atoms != c.s.Atoms() || len(f.Chains) != 1 {
 			t.Errorf("%s: %d pairs, surface %v, atoms %d, chains %d", c.name, x.examined, x.HasSurface, f.Atoms,
@@ -51,7 +51,7 @@ func TestDenseStructuresAreBounded(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	x := f.Index()
 	if !x.HasSurface || len(x.linked) < 200_000 {
-		t.Fatalf("%q, %d links: the structure does not test the bounds", x.Unmeasured, len(x.linked))
+		t.Fatalf("%q, %d links: the structure does not test the bounds", x.crowded, len(x.linked))
 	}
 	if x.examined > 3_000_000 {
 		t.Errorf("%d pairs were examined", x.examined)
@@ -71,9 +71,9 @@ func TestTooManyLinks(t *testing.T) {
 	}
 	f := digestOf(t, s, Extra{})
 	x := f.Index()
-	if !strings.HasPrefix(x.Unmeasured, "Atoms lie on one another: more than") || x.HasSurface || x.linked != nil ||
-		f.Disulfides != nil || f.Shape.Area != 0 {
-		t.Errorf("%q: surface %v, %d links, %d disulfides", x.Unmeasured, x.HasSurface, len(x.linked),
+	if !strings.HasPrefix(x.crowded, "Atoms lie on one another: more than") || x.HasSurface || x.linked != nil ||
+		f.Disulfides != nil || f.Shape.Area != nil {
+		t.Errorf("%q: surface %v, %d links, %d disulfides", x.crowded, x.HasSurface, len(x.linked),
 			len(f.Disulfides))
 	}
 	if x.examined > 5_000_000 {
@@ -175,11 +175,14 @@ func TestDenseButReal(t *testing.T) {
 	for name, s := range map[string]*structure.Structure{
 		"clash": clash, "beads": beads, "ensemble": read(&ensemble), "alternatives": read(&alternatives),
 	} {
-		if f := digestOf(t, s, Extra{}); f.Index().Unmeasured != "" || !f.Index().HasSurface {
-			t.Errorf("%s: %q", name, f.Index().Unmeasured)
+		if f := digestOf(t, s, Extra{}); f.Index().crowded != "" || !f.Index().HasSurface {
+			t.Errorf("%s: %q", name, f.Index().crowded)
 		}
 	}
 }
+
+// oneAtom is a component of one heavy atom, so that residues of one atom lack none.
+const oneAtom = "NH2"
 
 // A prediction of thousands of chains gets scores for the interfaces that it lists, not for every two chains.
 func TestScoresOfManyChains(t *testing.T) {
@@ -187,8 +190,8 @@ func TestScoresOfManyChains(t *testing.T) {
 	for i := range 4_000 {
 		at := structure.Vec{4 * float64(i), 0, 0}
 		s.Chains = append(s.Chains, structure.Chain{ID: fmt.Sprintf("C%d", i), Kind: structure.Protein,
-			Residues: []structure.Residue{{Comp: "ALA", Seq: 1, Auth: 1,
-				Atoms: []structure.Atom{{Name: "CA", Element: "C", Pos: at, B: 90}}}}})
+			Residues: []structure.Residue{{Comp: oneAtom, Seq: 1, Auth: 1,
+				Atoms: []structure.Atom{{Name: "CA", Element: "N", Pos: at, B: 90}}}}})
 	}
 	f := digestOf(t, s, Extra{Predicted: true})
 	if len(f.Interfaces) != maxList || f.Interfaces[maxList-1].Scores == nil {
@@ -206,7 +209,7 @@ func FuzzDigest(f *testing.F) {
 	f.Add(uint16(1000), uint8(8), uint8(1), 20.0, uint64(2))
 	f.Add(uint16(1500), uint8(200), uint8(7), 4.0, uint64(3))
 	names := [...]string{"N", "CA", "C", "O", "SG", "NZ", "OD1"}
-	comps := [...]string{"ALA", "CYS", "LYS", "ASP", "TRP"}
+	comps := [...]string{"ALA", "CYS", "LYS", "ASP", "TRP", oneAtom}
 	f.Fuzz(func(t *testing.T, atoms uint16, perResidue, clusters uint8, edge float64, seed uint64) {
 		if !(math.Abs(edge) < 1e6) {
 			t.Skip()
@@ -235,8 +238,8 @@ func FuzzDigest(f *testing.F) {
 		if most := 10*n*n + 100_000; x.examined > most { // each pair of atoms a few times, and the cells of pockets
 			t.Errorf("%d pairs were examined for %d atoms", x.examined, n)
 		}
-		if x.Unmeasured == "" != x.HasSurface || len(d.Notes) == 0 && x.Unmeasured != "" {
-			t.Errorf("%q, surface %v, notes %q", x.Unmeasured, x.HasSurface, d.Notes)
+		if x.crowded == "" != x.HasSurface || len(d.Notes) == 0 && x.crowded != "" {
+			t.Errorf("%q, surface %v, notes %q", x.crowded, x.HasSurface, d.Notes)
 		}
 		raw, err := json.Marshal(d)
 		if most := 100_000 + 8_000*n; err != nil || len(raw) > most {
@@ -253,14 +256,14 @@ func TestHydrogenBondsOfACrowd(t *testing.T) {
 		c := structure.Chain{ID: string(rune('A' + chain)), Kind: structure.RNA}
 		for i := range 90 {
 			at := structure.Vec{1 + float64(chain), 1 + float64(i)/60, 1}
-			c.Residues = append(c.Residues, structure.Residue{Comp: "U", Seq: i + 1, Auth: i + 1,
+			c.Residues = append(c.Residues, structure.Residue{Comp: oneAtom, Seq: i + 1, Auth: i + 1,
 				Atoms: []structure.Atom{{Name: "O2'", Element: "O", Pos: at}}})
 		}
 		s.Chains = append(s.Chains, c)
 	}
 	f := digestOf(t, s, Extra{})
 	if len(f.Interfaces) != 1 {
-		t.Fatalf("%q, %d interfaces", f.Index().Unmeasured, len(f.Interfaces))
+		t.Fatalf("%q, %d interfaces", f.Index().crowded, len(f.Interfaces))
 	}
 	in := f.Interfaces[0]
 	if in.HBondN != 90*90 || len(in.HBonds) != maxNear || cap(in.HBonds) > 2*manyPairs {

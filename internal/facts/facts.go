@@ -105,20 +105,22 @@ type Facts struct {
 	Confidence *Confidence `json:"confidence,omitempty"`
 	PAE        *PAE        `json:"pae,omitempty"`
 	// Verdict rates the whole prediction; nil where Predicted is false. Meaning is what the model calls confidence.
-	Verdict    *Verdict    `json:"verdict,omitempty"`
-	Meaning    string      `json:"confidence_means,omitempty"`
-	Shape      Shape       `json:"shape"`
+	Verdict *Verdict `json:"verdict,omitempty"`
+	Meaning string   `json:"confidence_means,omitempty"`
+	Shape   Shape    `json:"shape"`
+	// Interfaces are those of chains that have their atoms, see Need.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// Disulfides, MaybeSS and FreeCys describe all cysteines of proteins.
-	Disulfides []AtomPair      `json:"disulfides,omitempty"`         // S–S 1.8 to 2.5 Å
-	MaybeSS    []AtomPair      `json:"close_sulfur_pairs,omitempty"` // up to 3.0 Å
-	FreeCys    []ResidueRef    `json:"free_cysteines,omitempty"`
-	Bridges    []AtomPair      `json:"salt_bridges,omitempty"`
-	BridgeN    int             `json:"salt_bridge_count"`
-	HBonds     int             `json:"hydrogen_bond_candidates"` // between residues not next to each other
-	Pockets    []Pocket        `json:"pockets,omitempty"`        // by geometry alone
-	Patches    []Patch         `json:"hydrophobic_patches,omitempty"`
-	Affinity   *pleat.Affinity `json:"affinity,omitempty"`
+	// Disulfides, MaybeSS and FreeCys describe all cysteines of proteins that have an SG.
+	Disulfides []AtomPair   `json:"disulfides,omitempty"`         // S–S 1.8 to 2.5 Å
+	MaybeSS    []AtomPair   `json:"close_sulfur_pairs,omitempty"` // up to 3.0 Å
+	FreeCys    []ResidueRef `json:"free_cysteines,omitempty"`
+	Bridges    []AtomPair   `json:"salt_bridges,omitempty"`
+	// BridgeN and HBonds are nil where the atoms that they need are not there, see Need.
+	BridgeN  *int            `json:"salt_bridge_count"`
+	HBonds   *int            `json:"hydrogen_bond_candidates"` // between residues not next to each other
+	Pockets  []Pocket        `json:"pockets,omitempty"`        // by geometry alone
+	Patches  []Patch         `json:"hydrophobic_patches,omitempty"`
+	Affinity *pleat.Affinity `json:"affinity,omitempty"`
 	// Notes are whole sentences for the reader: what was left out, and why.
 	Notes []string `json:"notes,omitempty"`
 
@@ -131,12 +133,16 @@ type Facts struct {
 //
 // Contacts, surface and pockets are omitted for structures with more than 400,000 heavy atoms, and for those whose
 // atoms lie so close together that every atom has thousands of neighbours: no molecule is packed like that, and the
-// work would be quadratic. Index.Unmeasured has the reason.
+// work would be quadratic. Facts whose atoms are not there are nil or absent; notes say so, and Index.Lacks tells why.
+// Residues without atoms are not counted, but where the structure is one of structure.ReadWhole, they tell how many
+// residues are missing.
 func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, error) {
 	if s == nil {
 		s = &structure.Structure{}
 	}
+	s, absent := present(s)
 	x := newIndex(s)
+	x.absent = absent
 	f := &Facts{
 		Source:     extra.Source,
 		Title:      s.Title,
@@ -160,9 +166,13 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	for _, p := range x.Polymers {
 		f.Residues += p.Hi - p.Lo
 	}
+	if err := f.measureSize(ctx); err != nil {
+		return nil, err
+	}
 	if err := f.measure(ctx); err != nil {
 		return nil, err
 	}
+	f.noteLacks()
 	for _, p := range x.Polymers {
 		if err := ctx.Err(); err != nil {
 			return nil, err

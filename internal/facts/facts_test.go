@@ -176,9 +176,9 @@ func TestDigestOfManyChains(t *testing.T) {
 		t.Errorf("the digest has %d bytes: %v", len(raw), err)
 	}
 	one := digest(t, "1ubi")
-	if f.Residues != n*76 || f.BridgeN < n*one.BridgeN || f.Chains[n-1].Gyration != one.Chains[0].Gyration {
+	if f.Residues != n*76 || *f.BridgeN < n**one.BridgeN || *f.Chains[n-1].Gyration != *one.Chains[0].Gyration {
 		t.Errorf("%d residues, %d salt bridges, radius of gyration %g in the last copy; one has %d and %g", f.Residues,
-			f.BridgeN, f.Chains[n-1].Gyration, one.BridgeN, one.Chains[0].Gyration)
+			*f.BridgeN, *f.Chains[n-1].Gyration, *one.BridgeN, *one.Chains[0].Gyration)
 	}
 }
 

@@ -3,7 +3,6 @@ package facts
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"pleat/internal/structure"
 )
@@ -19,9 +18,12 @@ type Site struct {
 	Lo, Hi  int            // its heavy atoms: Index.Atoms[Lo:Hi] and Index.Points[Lo:Hi]
 	State   byte           // secondary structure, a letter of DSSP; 0: not assigned
 	PLDDT   float64        // from 0 to 100; NaN: not known
-	Area    float64        // accessible surface in Å²; meaningful where Index.HasSurface
+	Area    float64        // accessible surface in Å²; meaningful where Whole and Index.HasSurface
+	Whole   bool           // its contacts and surface can be told: it and its chain have their atoms, see Need
 	Bonded  bool           // a cysteine in a disulfide
 	Bridged bool           // in a salt bridge
+
+	undecided bool // a glycine that stands for a residue whose side chain is not decided, see judgeChain
 }
 
 // Is reports whether the residue, or the standard residue that it is a modification of, has one of the component
@@ -52,10 +54,12 @@ type Index struct {
 	// Unrated says in a sentence why no confidence is known, where that is known and HasConfidence is false.
 	Unrated    string
 	HasSurface bool // Site.Area is set
-	// Unmeasured says in a sentence why contacts, surface and pockets were not computed; empty: they were. Neighbours
-	// must not be searched for then, because that could take hours.
-	Unmeasured string
 
+	// crowded says in a sentence why contacts, surface and pockets were not computed; empty: they were. Neighbours must
+	// not be searched for then, because that could take hours.
+	crowded string
+	// absent is, by chain, how many residues without atoms come before each residue, see present.
+	absent [][]int
 	// grid finds the atoms within a radius.
 	grid   *structure.Grid
 	heavy  int // heavy atoms, those of waters included
@@ -72,7 +76,7 @@ type Index struct {
 // newIndex collects the sites and heavy atoms of a structure, and sorts the atoms into a grid for neighbours. Waters
 // are only counted. Secondary structure, confidence and surface are computed later.
 func newIndex(s *structure.Structure) *Index {
-	x := &Index{Structure: s}
+	x := &Index{Structure: s, absent: make([][]int, len(s.Chains))}
 	for c := range s.Chains {
 		ch := &s.Chains[c]
 		from := len(x.Sites)
@@ -84,7 +88,7 @@ func newIndex(s *structure.Structure) *Index {
 			}
 			x.waters++
 			for i := range res.Atoms {
-				if !hydrogen(&res.Atoms[i]) {
+				if res.Atoms[i].Heavy() {
 					x.heavy++
 				}
 			}
@@ -94,6 +98,7 @@ func newIndex(s *structure.Structure) *Index {
 		}
 	}
 	x.heavy += len(x.Atoms)
+	x.judgeAtoms()
 	x.grid = structure.NewGrid(x.Points, surfaceReach)
 	return x
 }
@@ -113,7 +118,7 @@ func (x *Index) add(chain int, ch *structure.Chain, res *structure.Residue) {
 	}
 	for i := range res.Atoms {
 		a := &res.Atoms[i]
-		if sum := a.Pos[0] + a.Pos[1] + a.Pos[2]; hydrogen(a) || math.IsNaN(sum) || math.IsInf(sum, 0) {
+		if sum := a.Pos[0] + a.Pos[1] + a.Pos[2]; !a.Heavy() || math.IsNaN(sum) || math.IsInf(sum, 0) {
 			continue
 		}
 		x.Atoms = append(x.Atoms, a)
@@ -122,14 +127,6 @@ func (x *Index) add(chain int, ch *structure.Chain, res *structure.Residue) {
 	}
 	site.Hi = len(x.Atoms)
 	x.Sites = append(x.Sites, site)
-}
-
-// hydrogen reports whether an atom is hydrogen or deuterium, by its element or, where that is missing, by its name.
-func hydrogen(a *structure.Atom) bool {
-	if a.Element != "" {
-		return !a.Heavy()
-	}
-	return strings.HasPrefix(strings.TrimLeft(a.Name, "0123456789"), "H")
 }
 
 // Adjacent reports whether two sites follow each other in one chain.

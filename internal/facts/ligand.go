@@ -15,9 +15,9 @@ type Ligand struct {
 	Kind  structure.Kind `json:"kind"`
 	Name  string         `json:"name,omitempty"`
 	Atoms int            `json:"heavy_atoms"`
-	// Neighbours are at most maxNear; Count is complete.
+	// Neighbours are at most maxNear; Count is complete, and nil where no chain has the atoms that it needs, see Need.
 	Neighbours []Neighbour `json:"neighbours,omitempty"` // polymer residues within 4.5 Å, nearest first
-	Count      int         `json:"neighbour_count"`
+	Count      *int        `json:"neighbour_count"`
 	Polar      []AtomPair  `json:"hydrogen_bond_candidates,omitempty"`
 
 	Site int `json:"-"` // in Index.Sites
@@ -35,6 +35,7 @@ type Neighbour struct {
 // ligands fills in the molecules and ions other than water, at most 200.
 func (f *Facts) ligands(ctx context.Context) error {
 	x, left := f.index, maxPairs
+	lacking, polymer := x.withoutAtoms(), x.polymerOf()
 	for i := range x.Sites {
 		if x.Sites[i].Kind.Polymer() {
 			continue
@@ -53,7 +54,7 @@ func (f *Facts) ligands(ctx context.Context) error {
 			if err := x.examine(ctx, x.pairsOf(i, j)); err != nil {
 				return err
 			}
-			if !x.Sites[j].Kind.Polymer() {
+			if !x.Sites[j].Kind.Polymer() || lacking[polymer[j]] {
 				continue
 			}
 			p := x.Pair(around[j][0], around[j][1])
@@ -63,9 +64,12 @@ func (f *Facts) ligands(ctx context.Context) error {
 				l.Polar = nearest(l.Polar)
 			}
 		}
-		l.Count = len(l.Neighbours)
+		l.Count = new(len(l.Neighbours))
 		slices.SortStableFunc(l.Neighbours, func(a, b Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
 		l.Neighbours, l.Polar = Head(l.Neighbours, maxNear), nearest(l.Polar)
+		if n := len(lacking); n > 0 && n == len(x.Polymers) {
+			l.Count = nil
+		}
 		f.Ligands = append(f.Ligands, l)
 	}
 	return nil

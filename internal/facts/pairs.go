@@ -18,8 +18,9 @@ type Contact struct {
 type ResidueAt struct{ Chain, Residue int }
 
 // Contacts returns the contacts between residues of polymers, in the order of A and then of B. Where they cannot be
-// computed in reasonable time, it returns a sentence that says why instead. The only error is that of ctx, once it
-// ends.
+// computed in reasonable time, it returns a sentence that says why instead; where a chain does not have the atoms that
+// they need, it returns such a sentence with the contacts of the atoms that there are. The only error is that of ctx,
+// once it ends.
 func Contacts(ctx context.Context, s *structure.Structure) (list []Contact, reason string, err error) {
 	return contactsWhere(ctx, s, func(a, b *Site) bool { return a.Kind.Polymer() && b.Kind.Polymer() })
 }
@@ -36,6 +37,10 @@ func contactsWhere(
 	x := newIndex(s)
 	if reason := x.crowding(); reason != "" {
 		return nil, reason, nil
+	}
+	if lacking := x.withoutAtoms(); len(lacking) > 0 {
+		reason = "This cannot be told of every residue: it needs " + string(AllAtoms) + ", and " +
+			x.describe(AllAtoms, x.sitesOf(lacking)) + "."
 	}
 	x.lastLink = make([]int32, len(x.Sites))
 	var buf []int
@@ -65,5 +70,5 @@ func contactsWhere(
 			}
 		}
 	}
-	return list, "", nil
+	return list, reason, nil
 }

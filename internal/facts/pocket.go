@@ -62,6 +62,9 @@ func (l *lattice) point(c int) structure.Vec {
 // pockets fills in the pockets. It scans a lattice in seven directions: Hendlich, Rippmann and Barnickel, J. Mol.
 // Graph. Model. 15, 359 (1997).
 func (f *Facts) pockets(ctx context.Context) error {
+	if len(f.index.withoutAtoms()) > 0 {
+		return nil
+	}
 	l, ok := f.index.lattice()
 	if !ok {
 		f.Notes = append(f.Notes, "Pockets were not looked for: the structure has too few polymer atoms, or spans "+

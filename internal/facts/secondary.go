@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"bytes"
 	"context"
 
 	"pleat/internal/structure"
@@ -53,15 +54,19 @@ func StateName(state byte) string {
 // Kind returns the segment's state in words.
 func (s Segment) Kind() string { return StateName(s.State[0]) }
 
-// assignStates sets the DSSP state of every site that has one: DSSP is defined for proteins.
+// assignStates sets the DSSP state of every site that has one: DSSP is defined for proteins, and needs a main chain.
 func (x *Index) assignStates(ctx context.Context) error {
 	all, err := x.Structure.SecondaryStructure(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range x.Polymers {
+		states := all[r.Chain]
+		if unassigned := bytes.Count(states, []byte{0}); float64(unassigned) > mostLacking*float64(len(states)) {
+			continue // most residues of what there is lack their neighbours
+		}
 		for i := r.Lo; i < r.Hi; i++ {
-			x.Sites[i].State = all[r.Chain][i-r.Lo]
+			x.Sites[i].State = states[i-r.Lo]
 		}
 	}
 	return nil

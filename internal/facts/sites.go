@@ -126,14 +126,6 @@ func (x *Index) Letters(sites []int) string {
 	return out.String()
 }
 
-// Mass returns the mass in Da of residues as they are in a chain, so without the water of its ends.
-func (x *Index) Mass(sites []int) (sum float64) {
-	for _, i := range sites {
-		sum += residueMass(x.Sites[i].Kind, x.Sites[i].Letter)
-	}
-	return sum
-}
-
 // Area returns the accessible surface of residues in Å²; see Index.HasSurface.
 func (x *Index) Area(sites []int) (sum float64) {
 	for _, i := range sites {

@@ -11,15 +11,17 @@ import (
 
 // Shape is the size and the surface of all polymers together.
 type Shape struct {
-	// Gyration is the mass-weighted radius of gyration of all heavy atoms of polymers.
-	Gyration float64    `json:"radius_of_gyration_A"` // heavy atoms, weighed by mass
-	Longest  float64    `json:"longest_distance_A"`   // between residue centres
-	LongestA ResidueRef `json:"longest_from"`
-	LongestB ResidueRef `json:"longest_to"`
-	// Area is the accessible surface of the polymers, with ligands present.
-	Area    float64 `json:"accessible_area_A2"`
-	Buried  int     `json:"buried_residues"`  // of proteins, less than 20 % accessible
-	Exposed int     `json:"exposed_residues"` // of proteins
+	// Gyration is the mass-weighted radius of gyration of all heavy atoms of polymers; nil: there are none.
+	Gyration *float64 `json:"radius_of_gyration_A"` // heavy atoms, weighed by mass
+	// Longest is between the centres of two residues; nil where no two have one, or more than 10,000.
+	Longest  *float64    `json:"longest_distance_A"`
+	LongestA *ResidueRef `json:"longest_from"`
+	LongestB *ResidueRef `json:"longest_to"`
+	// Area is the accessible surface of the polymers, with ligands present. It and the counts are nil where the atoms
+	// of a chain that they need are not there, see Need.
+	Area    *float64 `json:"accessible_area_A2"`
+	Buried  *int     `json:"buried_residues"`  // of proteins, less than 20 % accessible
+	Exposed *int     `json:"exposed_residues"` // of proteins
 }
 
 // Patch is a group of at least three exposed hydrophobic residues in contact.
@@ -60,10 +62,11 @@ var fullArea = map[byte]float64{
 }
 
 // Accessible returns the fraction of a protein residue's surface that water can reach, relative to Gly-X-Gly; it
-// can exceed 1 at the ends of a chain. It returns false where the fraction is unknown.
+// can exceed 1 at the ends of a chain. It returns false where the fraction is not known, also because atoms are not
+// there.
 func (s *Site) Accessible() (float64, bool) {
 	full, ok := fullArea[s.Letter]
-	if !ok || s.Kind != structure.Protein || s.Hi == s.Lo {
+	if !ok || s.Kind != structure.Protein || !s.Whole {
 		return 0, false
 	}
 	return s.Area / full, true
@@ -185,36 +188,31 @@ func (x *Index) gyration(lo, hi int) float64 {
 	return math.Sqrt(sum / m)
 }
 
-// shape measures the polymers together. The longest dimension is left out beyond 10,000 residues.
-func (f *Facts) shape(ctx context.Context) error {
+// maxLongest is the number of residues up to which the longest distance between two of them is searched.
+const maxLongest = 10_000
+
+// measureSize measures the polymers together: the radius of gyration, and the two residues farthest apart.
+func (f *Facts) measureSize(ctx context.Context) error {
 	x := f.index
-	if len(x.Polymers) == 0 {
-		return nil
-	}
 	var centres []structure.Vec
 	var owners []int
 	whole := &Index{}
 	for _, r := range x.Polymers {
 		for i := r.Lo; i < r.Hi; i++ {
-			s := &x.Sites[i]
-			if v, ok := s.Residue.Centre(); ok {
+			if v, ok := x.Sites[i].Residue.Centre(); ok {
 				centres, owners = append(centres, v), append(owners, i)
-			}
-			f.Shape.Area += s.Area
-			if share, ok := s.Accessible(); ok && share < BuriedBelow {
-				f.Shape.Buried++
-			} else if ok {
-				f.Shape.Exposed++
 			}
 		}
 		lo, hi := x.Sites[r.Lo].Lo, x.Sites[r.Hi-1].Hi
 		whole.Atoms, whole.Points = append(whole.Atoms, x.Atoms[lo:hi]...), append(whole.Points, x.Points[lo:hi]...)
 	}
-	f.Shape.Area = Round(f.Shape.Area, 0)
-	f.Shape.Gyration = Round(whole.gyration(0, len(whole.Points)), 2)
-	if len(centres) > 10_000 {
+	if len(whole.Points) > 0 {
+		f.Shape.Gyration = new(Round(whole.gyration(0, len(whole.Points)), 2))
+	}
+	if len(centres) < 2 || len(centres) > maxLongest {
 		return nil
 	}
+	longest, from, to := -1.0, 0, 0 // squared until the end
 	for i := range centres {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -222,12 +220,37 @@ func (f *Facts) shape(ctx context.Context) error {
 		for j := i + 1; j < len(centres); j++ {
 			u, v := &centres[i], &centres[j]
 			dx, dy, dz := u[0]-v[0], u[1]-v[1], u[2]-v[2]
-			if d := dx*dx + dy*dy + dz*dz; d > f.Shape.Longest { // squared until the end
-				f.Shape.Longest, f.Shape.LongestA, f.Shape.LongestB = d, x.Sites[owners[i]].Ref, x.Sites[owners[j]].Ref
+			if d := dx*dx + dy*dy + dz*dz; d > longest {
+				longest, from, to = d, owners[i], owners[j]
 			}
 		}
 	}
-	f.Shape.Longest = Round(math.Sqrt(f.Shape.Longest), 2)
+	if longest < 0 || math.IsInf(longest, 0) {
+		return nil // coordinates that are no numbers
+	}
+	f.Shape.Longest = new(Round(math.Sqrt(longest), 2))
+	f.Shape.LongestA, f.Shape.LongestB = &x.Sites[from].Ref, &x.Sites[to].Ref
+	return nil
+}
+
+// exposure sums up the surface of all polymers, unless atoms that it needs are not there.
+func (f *Facts) exposure(context.Context) error {
+	x := f.index
+	if len(x.Polymers) == 0 || len(x.withoutAtoms()) > 0 {
+		return nil
+	}
+	area, buried, exposed := 0.0, 0, 0
+	for _, r := range x.Polymers {
+		for i := r.Lo; i < r.Hi; i++ {
+			area += x.Sites[i].Area
+			if share, ok := x.Sites[i].Accessible(); ok && share < BuriedBelow {
+				buried++
+			} else if ok {
+				exposed++
+			}
+		}
+	}
+	f.Shape.Area, f.Shape.Buried, f.Shape.Exposed = new(Round(area, 0)), &buried, &exposed
 	return nil
 }
 

@@ -55,11 +55,16 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 		Quantity(len(f.Ligands), "ligand or ion", "ligands or ions"), Quantity(f.Waters, "water molecule",
 			"water molecules"))
 	for _, c := range Head(f.Chains, n) {
-		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s), %.2f kDa, radius of gyration %s", c.ID, c.Kind,
-			Quantity(c.Length, "residue",
-				"residues"), c.First.Short(), c.Last.Short(), c.Mass/1000, Angstrom(c.Gyration))
-		if c.Kind == "protein" {
-			text += fmt.Sprintf(", net charge %+.1f e at pH 7", c.Charge)
+		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s)", c.ID, c.Kind, Quantity(c.Length, "residue", "residues"),
+			c.First.Short(), c.Last.Short())
+		if c.Mass != nil {
+			text += fmt.Sprintf(", %.2f kDa", *c.Mass/1000)
+		}
+		if c.Gyration != nil {
+			text += ", radius of gyration " + Angstrom(*c.Gyration)
+		}
+		if c.Charge != nil {
+			text += fmt.Sprintf(", net charge %+.1f e at pH 7", *c.Charge)
 		}
 		if s := c.Secondary; s != nil {
 			text += fmt.Sprintf("; %s helix, %s strand (%s)", Percent(s.Helix), Percent(s.Strand), s.Character())
@@ -97,11 +102,14 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 	}
 	for _, l := range Head(f.Ligands, n) {
 		near := l.Neighbours
+		if l.Count == nil {
+			continue
+		}
 		if len(near) == 0 {
 			say("%s: no residue within 4.5 Å.", l.Ref)
 			continue
 		}
-		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, Quantity(l.Count, "residue", "residues"),
+		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, Quantity(*l.Count, "residue", "residues"),
 			near[0].Residue, Angstrom(near[0].Distance))
 		*cited = append(*cited, l.Ref, near[0].Residue)
 	}
@@ -117,8 +125,8 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 		say("%s by distance: %s.", Quantity(len(f.Disulfides), "disulfide", "disulfides"), PairList(f.Disulfides, n))
 		*cited = append(*cited, PairRefs(Head(f.Disulfides, n))...)
 	}
-	if f.BridgeN > 0 {
-		say("%s by distance.", Quantity(f.BridgeN, "salt bridge", "salt bridges"))
+	if f.BridgeN != nil && *f.BridgeN > 0 {
+		say("%s by distance.", Quantity(*f.BridgeN, "salt bridge", "salt bridges"))
 	}
 	if len(f.Pockets) > 0 {
 		say("%s by geometry alone, the largest %.0f Å³.", Quantity(len(f.Pockets), "pocket", "pockets"),
@@ -145,7 +153,10 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 			say("pLDDT below 70 in chain %s: %s.", c.ID, OrNone(words.Join(list, n)))
 		}
 		for _, g := range Head(c.Gaps, n) {
-			say("Gap between %s and %s, %d missing by the numbers.", g.After, g.Before, g.Missing)
+			say("%s", g)
+		}
+		for _, j := range Head(c.Jumps, n) {
+			say("The numbers jump from %s to %s, whose link is not broken.", j.After, j.Before)
 		}
 	}
 	for _, l := range Head(f.Ligands, n) {
@@ -168,8 +179,7 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 	for _, p := range Head(f.Patches, 5) {
 		say("Hydrophobic patch: %s.", RefList(p.Residues, 30))
 	}
-	if f.Shape.Area > 0 {
-		say("Accessible surface %.0f Å²; %d residues buried, %d exposed.", f.Shape.Area, f.Shape.Buried,
-			f.Shape.Exposed)
+	if s := f.Shape; s.Area != nil {
+		say("Accessible surface %.0f Å²; %d residues buried, %d exposed.", *s.Area, *s.Buried, *s.Exposed)
 	}
 }

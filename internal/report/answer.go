@@ -104,7 +104,7 @@ func digest(ctx context.Context, w pleat.Work, limit time.Duration) (*facts.Fact
 			"to compute; ask about a smaller structure", limit.Minutes()))
 	}
 	q := w.QnA
-	s, err := ReadStructure(ctx, w.Dir, q.File)
+	s, err := readStructure(ctx, w.Dir, q.File, structure.ReadWhole) // the sequence tells what is missing
 	if ctx.Err() != nil {
 		return nil, nil, interrupted()
 	}
@@ -136,6 +136,13 @@ func digest(ctx context.Context, w pleat.Work, limit time.Duration) (*facts.Fact
 // ReadStructure reads a structure file inside a folder, mmCIF or PDB by its content, of at most maxStructureBytes. name
 // must be a path inside dir. StructureFailure tells which errors are the file's fault. It stops reading when ctx ends.
 func ReadStructure(ctx context.Context, dir, name string) (*structure.Structure, error) {
+	return readStructure(ctx, dir, name, structure.Read)
+}
+
+// readStructure is ReadStructure with structure.Read or structure.ReadWhole.
+func readStructure(
+	ctx context.Context, dir, name string, read func(io.Reader, structure.Limits) (*structure.Structure, error),
+) (*structure.Structure, error) {
 	if !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("the file %q is not in the folder of the work", pleat.Clip(name))
 	}
@@ -144,7 +151,7 @@ func ReadStructure(ctx context.Context, dir, name string) (*structure.Structure,
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { _ = in.Close() })()
-	s, err := structure.Read(in, structure.Limits{Bytes: maxStructureBytes})
+	s, err := read(in, structure.Limits{Bytes: maxStructureBytes})
 	return s, errors.Join(err, in.Close())
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -30,8 +31,9 @@ type predictionMetrics struct {
 	Extra              map[string]any       `json:"engine_metrics,omitempty"`
 }
 
-// metrics returns the content of metrics.json: pLDDT and secondary structure (DSSP) by chain, the radius of gyration in
-// Å of alpha carbons and C1', and the engine's own values. The summaries of all predictions must be in the result.
+// metrics returns the content of metrics.json: pLDDT and secondary structure (DSSP, ? where the main chain is not
+// complete) by chain, the radius of gyration in Å of alpha carbons and C1', and the engine's own values. The summaries
+// of all predictions must be in the result.
 func (r *Report) metrics() metricsFile {
 	out := metricsFile{
 		Model:      r.Work.Model.Name,
@@ -55,8 +57,8 @@ func (r *Report) metrics() metricsFile {
 			if p.PLDDT != nil {
 				m.PLDDT[c.ID] = roundedAll(p.PLDDT[k], 2)
 			}
-			if k < len(secondary) && len(secondary[k]) > 0 {
-				m.SecondaryStructure[c.ID] = string(secondary[k])
+			if k < len(secondary) && len(bytes.Trim(secondary[k], "\x00")) > 0 { // a chain without any has none
+				m.SecondaryStructure[c.ID] = string(bytes.ReplaceAll(secondary[k], []byte{0}, []byte{'?'}))
 			}
 			centres = append(centres, c.Centres()...)
 		}

@@ -12,13 +12,14 @@ import (
 	"pleat/internal/server"
 )
 
-// chainPDB is a structure of n residues on a zigzag, in chains of 500.
+// chainPDB is a structure of n residues on a zigzag, in chains of 500. The atoms of a residue lie on one another.
 func chainPDB(n int) string {
 	var b strings.Builder
-	names := []string{"GLY", "SER", "ALA", "LYS", "GLU", "TRP", "PRO"}
 	for i := range n {
-		fmt.Fprintf(&b, "ATOM  %5d  CA  %s %c%4d    %8.3f%8.3f%8.3f  1.00 50.00           C\n", i%99999+1,
-			names[(i*i+i)%7], 'A'+rune(i/500), i%500+1, 3*float64(i%500), 2*float64(i%2), 5*float64(i/500))
+		for k, atom := range []string{"N  ", "CA ", "C  ", "O  ", "CB "} {
+			fmt.Fprintf(&b, "ATOM  %5d  %s ALA %c%4d    %8.3f%8.3f%8.3f  1.00 50.00           %c\n", (5*i+k)%99999+1,
+				atom, 'A'+rune(i/500), i%500+1, 3*float64(i%500), 2*float64(i%2), 5*float64(i/500), atom[0])
+		}
 	}
 	return b.String() + "END\n"
 }

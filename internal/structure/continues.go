@@ -1,14 +1,10 @@
 package structure
 
-// Distances in Å by which residues of a polymer follow each other. maxLink is that of the linking atoms, C and N or O3'
-// and P (bonds of 1.33 and 1.6). The others are how far the representative atoms of neighbours are apart at most, in
-// proteins (CA, 3.8 in a trans peptide) and in nucleic acids (C1', up to some 7.5 in stretched strands), and minCentres
-// how far at least (CA, 2.9 in a cis peptide): a copy of a molecule may lie on top of it.
+// Least distances in Å of neighbours in a polymer, of linked atoms and of the same atom of both (CA, 2.9 in a cis
+// peptide): a copy of a molecule may lie on top of it.
 const (
-	minLink, maxLink = 0.9, 2.5
-	minCentres       = 2.5
-	maxCentres       = 4.2
-	maxNucleotides   = 8.0
+	minLink    = 0.9
+	minCentres = 2.5
 )
 
 // continues reports whether residue b of a polymer belongs to the same molecule as residue a, which the file lists
@@ -28,35 +24,37 @@ func continues(a, b *Residue, ter bool) bool {
 	if !rising || missing < 1 || ended(a) || begins(b) {
 		return false
 	}
-	distance, reach, known := centres(a, b)
-	return known && distance >= minCentres && distance <= float64(missing+1)*reach
+	return spanned(a, b, missing)
 }
 
-// links reports whether two residues are linked, by the linking atoms or, where these are missing, by their centres,
-// and whether that is known.
+// links reports whether two residues are linked, and whether that is known.
 func links(a, b *Residue) (linked, known bool) {
-	for _, names := range [...][2]string{{"C", "N"}, {"O3'", "P"}, {"O3*", "P"}} {
-		p, okA := a.Atom(names[0])
-		q, okB := b.Atom(names[1])
-		if okA && okB {
-			d := Distance(p.Pos, q.Pos)
-			return d >= minLink && d <= maxLink, true
-		}
+	state, distance := backboneLink(kindOf(a), a, b)
+	least := minLink
+	if distance > linkLimit {
+		least = minCentres
 	}
-	distance, reach, known := centres(a, b)
-	return known && distance >= minCentres && distance <= reach, known
+	return state == LinkIntact && distance >= least, state != LinkNotKnown
 }
 
-// centres returns the distance of the representative atoms of two residues, how far those of neighbours are apart at
-// most, and whether both have one.
-func centres(a, b *Residue) (distance, reach float64, known bool) {
+// kindOf returns the kind of polymer of a residue, as far as its atoms tell how it is linked.
+func kindOf(r *Residue) Kind {
+	if _, protein := r.point("CA"); protein {
+		return Protein
+	}
+	return RNA
+}
+
+// spanned reports whether residues that are missing between two can span the distance between their centres.
+func spanned(a, b *Residue, missing int) bool {
 	p, okA := a.Centre()
 	q, okB := b.Centre()
-	reach = maxCentres
-	if _, protein := a.Atom("CA"); !protein {
-		reach = maxNucleotides
+	reach := proteinAnchors[0].linked
+	if kindOf(a) != Protein {
+		reach = nucleicAnchors[0].linked
 	}
-	return Distance(p, q), reach, okA && okB
+	d := Distance(p, q)
+	return okA && okB && d >= minCentres && d <= float64(missing+1)*reach
 }
 
 // ended reports whether a residue has the atom at the end of a whole protein.

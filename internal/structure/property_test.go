@@ -47,6 +47,9 @@ func anyStructure(t *rapid.T) *Structure {
 			if !c.Kind.Polymer() {
 				r.Seq, r.Het = 0, true
 			}
+			if slices.ContainsFunc(c.Residues, func(o Residue) bool { return o.Auth == r.Auth && o.Ins == r.Ins }) {
+				continue // the reader joins residues of one number
+			}
 			for k := range rapid.IntRange(1, 3).Draw(t, "atoms") {
 				r.Atoms = append(r.Atoms, Atom{
 					Name:      odd.Draw(t, "atom") + string(rune('0'+k)), // a residue has each atom once

@@ -1,6 +1,9 @@
 package structure
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Unknown is the letter of a residue without a one-letter code.
 const Unknown = 'X'
@@ -72,6 +75,16 @@ func init() {
 		letters[name] = letter
 	}
 }
+
+// synonyms are names that molecular dynamics programs give to protonation states, and old ones of nucleotides.
+var synonyms = map[string]string{
+	"CYX": "CYS", "CYM": "CYS", "LYN": "LYS", "GLH": "GLU", "ASH": "ASP", "HSD": "HIS", "HSE": "HIS", "HSP": "HIS",
+	"HID": "HIS", "HIE": "HIS", "HIP": "HIS", "RA": "A", "RC": "C", "RG": "G", "RU": "U", "T": "DT",
+}
+
+// CanonicalComponent returns the component code of a residue of a polymer: HIS for HIE, HSD and other names of its
+// protonation states. A modified residue, such as MSE, keeps its own code.
+func CanonicalComponent(comp string) string { return cmp.Or(synonyms[comp], comp) }
 
 // Letters returns the sequence of a polymer, see [Letter].
 func Letters(c *Chain) string {

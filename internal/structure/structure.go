@@ -6,6 +6,8 @@
 // never folds or repairs a structure. No reader panics or uses more memory than its Limits allow.
 package structure
 
+import "strings"
+
 // Vec is a point or a vector in Å: x, y, z.
 type Vec = [3]float64
 
@@ -56,6 +58,9 @@ type Chain struct {
 	Entity   int    // 1-based; chains of the same molecule share it; 0: not known
 	Name     string // description of the molecule; may be empty
 	Residues []Residue
+	// Whole reports that Residues are those of the whole sequence, each at its place, also those without atoms; see
+	// ReadWhole. Read does not set it.
+	Whole bool
 }
 
 // Residue is one monomer of a polymer, or one ligand, ion or water molecule.
@@ -92,8 +97,15 @@ func (r *Residue) Atom(name string) (*Atom, bool) {
 	return nil, false
 }
 
-// Heavy reports whether the atom is not a hydrogen or deuterium.
-func (a *Atom) Heavy() bool { return a.Element != "H" && a.Element != "D" }
+// Heavy reports whether the atom is neither hydrogen nor deuterium, by its element or, where that is missing, by its
+// name: H, HB2 and 1HB are hydrogens.
+func (a *Atom) Heavy() bool {
+	if a.Element != "" {
+		return a.Element != "H" && a.Element != "D"
+	}
+	name := strings.TrimLeft(a.Name, "0123456789")
+	return !strings.HasPrefix(name, "H") && !strings.HasPrefix(name, "D")
+}
 
 // Centre returns the representative atom of one-point-per-residue measures: CA in a protein, C1' in a nucleic acid.
 // It returns false where the atom is missing.

@@ -8,7 +8,7 @@ import (
 // ReadWhole is [Read] with the residues of whole sequences (_entity_poly_seq, SEQRES) that have no atoms, as residues
 // without atoms. Positions count in the whole sequence. The author numbers of these residues continue those of the
 // residue before them, or precede that after them. A chain of a PDB file that does not fit its SEQRES is as Read has
-// it.
+// it. Chain.Whole is set where the residues can have no other places in the sequence.
 func ReadWhole(r io.Reader, lim Limits) (*Structure, error) {
 	in, pdb, err := recognise(r)
 	if err != nil {
@@ -19,29 +19,42 @@ func ReadWhole(r io.Reader, lim Limits) (*Structure, error) {
 		if err != nil {
 			return nil, err
 		}
-		return file.build.complete(s, func(c *Chain) []string {
+		return file.build.complete(s, func(c *Chain) ([]string, bool) {
 			comps := file.sequences[c.ID]
-			if !locate(c.Residues, comps) {
-				return nil
+			fits, only := locate(c.Kind, c.Residues, comps)
+			if !fits {
+				return nil, false
 			}
-			return comps
+			return comps, only
 		})
 	}
 	s, file, err := readCIF(in, lim)
 	if err != nil {
 		return nil, err
 	}
-	return file.build.complete(s, func(c *Chain) []string { return file.monomers[file.entityOf(c)] })
+	return file.build.complete(s, func(c *Chain) ([]string, bool) {
+		comps := file.monomers[file.entityOf(c)]
+		return comps, agree(c.Residues, comps)
+	})
+}
+
+// agree reports whether residues have the components that a whole sequence has at their positions.
+func agree(residues []Residue, comps []string) bool {
+	return !slices.ContainsFunc(residues, func(r Residue) bool {
+		return r.Seq < 1 || r.Seq > len(comps) || comps[r.Seq-1] != r.Comp
+	})
 }
 
 // complete adds to the polymers the residues that only their whole sequences have: components by position, empty where
-// none is known. Chains may share a sequence, so that the residues are counted again.
-func (b *builder) complete(s *Structure, sequence func(*Chain) []string) (*Structure, error) {
+// none is known, and whether the residues are surely at their positions. Chains may share a sequence, so that the
+// residues are counted again.
+func (b *builder) complete(s *Structure, sequence func(*Chain) ([]string, bool)) (*Structure, error) {
 	room := b.in.lim.Residues
 	for i := range s.Chains {
 		c := &s.Chains[i]
 		if c.Kind.Polymer() && len(c.Residues) > 0 {
-			c.Residues = completed(c.Residues, sequence(c))
+			comps, sure := sequence(c)
+			c.Residues, c.Whole = completed(c.Residues, comps), sure
 		}
 		if room -= len(c.Residues); room < 0 {
 			return nil, b.in.limit("there are more than the %d residues allowed", b.in.lim.Residues)
@@ -75,67 +88,98 @@ func completed(residues []Residue, comps []string) []Residue {
 }
 
 // locate gives the residues of a polymer their positions in its whole sequence, and reports whether they fit: by the
-// numbers of the authors, if these count along the sequence, or else run by run of consecutive numbers, each at the
-// first place that it fits.
-func locate(residues []Residue, comps []string) bool {
+// numbers of the authors, if these count along the sequence, or else run by run of linked residues with consecutive
+// numbers, each at the first place that it fits. only reports that they fit nowhere else in that way.
+func locate(kind Kind, residues []Residue, comps []string) (fits, only bool) {
 	if len(comps) == 0 || len(residues) > len(comps) {
-		return false
+		return false, false
 	}
-	var at []int
-	for start := range len(comps) {
-		at = at[:0]
-		for i := range residues {
-			k := start + residues[i].Auth - residues[0].Auth
-			if residues[i].Ins != "" || k < 0 || k >= len(comps) || comps[k] != residues[i].Comp ||
-				i > 0 && k <= at[i-1] {
-				break
-			}
-			at = append(at, k)
-		}
-		if len(at) == len(residues) {
-			break
-		}
-	}
-	if len(at) < len(residues) {
-		at = locateRuns(residues, comps)
+	at, only := locateNumbers(residues, comps)
+	if at == nil {
+		at, only = locateRuns(runsOf(kind, residues), comps)
 	}
 	for i, k := range at {
 		residues[i].Seq = k + 1
 	}
-	return at != nil
+	return at != nil, only
 }
 
-// locateRuns returns the places of residues in comps; nil if they do not fit.
-func locateRuns(residues []Residue, comps []string) []int {
-	var at []int
-	for i := 0; i < len(residues); {
-		n := 1
-		for i+n < len(residues) && residues[i+n].Auth-residues[i+n-1].Auth <= 1 &&
-			residues[i+n].Auth >= residues[i+n-1].Auth {
-			n++
-		}
-		k := 0
-		if len(at) > 0 {
-			k = at[len(at)-1] + 1
-		}
-		fits := func() bool {
-			for j := range n {
-				if comps[k+j] != residues[i+j].Comp {
-					return false
-				}
+// locateNumbers returns the first places in comps of residues whose numbers count along it, nil if they do not fit, and
+// whether there are no others.
+func locateNumbers(residues []Residue, comps []string) (at []int, only bool) {
+	for start := range len(comps) {
+		found := make([]int, 0, len(residues))
+		for i := range residues {
+			k := start + residues[i].Auth - residues[0].Auth
+			if residues[i].Ins != "" || k < 0 || k >= len(comps) || comps[k] != residues[i].Comp ||
+				i > 0 && k <= found[i-1] {
+				break
 			}
-			return true
+			found = append(found, k)
 		}
-		for k+n <= len(comps) && !fits() {
+		switch {
+		case len(found) < len(residues):
+		case at != nil:
+			return at, false
+		default:
+			at = found
+		}
+	}
+	return at, true
+}
+
+// runsOf returns the components of residues in runs of consecutive numbers in which no link is broken.
+func runsOf(kind Kind, residues []Residue) (runs [][]string) {
+	for i := range residues {
+		follows := i > 0 && residues[i].Auth-residues[i-1].Auth <= 1 && residues[i].Auth >= residues[i-1].Auth
+		if follows {
+			state, _ := Link(kind, &residues[i-1], &residues[i])
+			follows = state != LinkBroken
+		}
+		if !follows {
+			runs = append(runs, nil)
+		}
+		runs[len(runs)-1] = append(runs[len(runs)-1], residues[i].Comp)
+	}
+	return runs
+}
+
+// locateRuns returns the first places of the residues of runs in comps, nil if they do not fit, and whether the last
+// places are the same.
+func locateRuns(runs [][]string, comps []string) (at []int, only bool) {
+	if at = placeRuns(runs, comps); at == nil {
+		return nil, false
+	}
+	slices.Reverse(runs)
+	for i := range runs {
+		slices.Reverse(runs[i])
+	}
+	backwards := slices.Clone(comps)
+	slices.Reverse(backwards)
+	last := placeRuns(runs, backwards)
+	slices.Reverse(last)
+	for i := range last {
+		last[i] = len(comps) - 1 - last[i]
+	}
+	return at, slices.Equal(at, last)
+}
+
+// placeRuns returns where each residue of runs lies in comps, each run at the first place that it fits after the one
+// before; nil if one does not.
+func placeRuns(runs [][]string, comps []string) []int {
+	var at []int
+	k := 0
+	for _, run := range runs {
+		for k+len(run) <= len(comps) && !slices.Equal(comps[k:k+len(run)], run) {
 			k++
 		}
-		if k+n > len(comps) {
+		if k+len(run) > len(comps) {
 			return nil
 		}
-		for j := range n {
-			at = append(at, k+j)
+		for range run {
+			at = append(at, k)
+			k++
 		}
-		i += n
 	}
 	return at
 }

@@ -3417,7 +3417,7 @@ export interface components {
             rmsd: number | null;
             /**
              * Format: double
-             * @description The part of the aligned residues that are the same, 0 to 1.
+             * @description The part of the aligned residues that are the same component, 0 to 1: SEP is not SER.
              */
             sequenceIdentity: number | null;
             /**
@@ -3597,7 +3597,7 @@ export interface components {
             jobId: string;
             /** Format: uuid */
             jobRunId: string;
-            /** @description Why the contacts cannot be computed; null: they are. */
+            /** @description Why the contacts cannot be computed, or which chains lack atoms that they need; null: data has all. */
             reason: string | null;
             /**
              * Format: int64

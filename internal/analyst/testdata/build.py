@@ -140,9 +140,35 @@ def bound():
         f.write("END\n")
 
 
+def cut():
+    """Parts of 2jof and 1crn: without atoms, with other component codes, with gaps and with jumps of the numbers."""
+    lines = {}
+    for name in ("2jof", "1crn"):
+        lines[name] = [l for l in open(SOURCES[name]) if l.startswith("ATOM") and l[76:78].strip() not in ("H", "D")]
+    atom, number = lambda l: l[12:16].strip(), lambda l: int(l[22:26])
+    numbered = lambda l, n: l[:22] + f"{n:4d}" + l[26:]
+    cage, main = lines["2jof"], ("N", "CA", "C", "O")
+    codes = {3: "PTR", 8: "ALY", 13: "SEP", 20: "CSO"}
+    coded = lambda l: "HETATM" + l[6:17] + codes[number(l)] + l[20:] if number(l) in codes else l
+    sequence = [l[17:20] for l in cage if atom(l) == "CA"]
+    records = [f"SEQRES {k // 13 + 1:3d} A {len(sequence):4d}  {' '.join(sequence[k:k + 13])}" for k in range(0, len(sequence), 13)]
+    files = {
+        "alpha": [l for l in cage if atom(l) == "CA"],
+        "backbone": [l for l in lines["1crn"] if atom(l) in main and number(l) <= 32],
+        "partly": [l for l in cage if number(l) not in (6, 16) or atom(l) in main + ("CB",)],
+        "modified": [coded(l) for l in cage],
+        "seqres": records + [numbered(l, number(l) - 3 * (number(l) > 11)) for l in cage if not 9 <= number(l) <= 11],
+        "jumps": [numbered(l, number(l) + 90 * (number(l) > 9)) for l in cage],
+    }
+    for name, text in files.items():
+        with open(f"{name}.pdb", "w") as f:
+            f.writelines(line.rstrip() + "\n" for line in text + ["END"])
+
+
 dimer()
 ligand()
 predicted()
 gapped()
 nucleic()
 bound()
+cut()

@@ -1,0 +1,193 @@
+package analyst
+
+import (
+	"fmt"
+	"strings"
+
+	"pleat/internal/facts"
+	"pleat/internal/words"
+)
+
+// maxGaps is how many gaps and jumps of one chain an answer names.
+const maxGaps = 20
+
+// gapList tells broken links with what is missing there, jumps of the numbers at links that are not broken, and links
+// that cannot be told.
+func (q *query) gapList() part {
+	p, chains := part{sure: Measured}, q.polymers()
+	q.addGaps(&p, chains)
+	unbroken := p.text == ""
+	for _, c := range chains {
+		addUntold(&p, c)
+	}
+	if unbroken {
+		q.addUnbroken(&p, chains)
+	}
+	for _, c := range chains {
+		addJumps(&p, c)
+	}
+	for _, c := range chains {
+		if c.Circular {
+			p.add("Chain %s is circular: %s is bonded to %s. ", c.ID, c.Last, c.First)
+		}
+	}
+	q.addEnds(&p, chains)
+	return p
+}
+
+// addGaps adds the broken links.
+func (q *query) addGaps(p *part, chains []facts.Chain) {
+	byNumbers, bySequence := 0, 0
+	for _, c := range chains {
+		for _, g := range facts.Head(c.Gaps, maxGaps) {
+			p.add("Between %s and %s %s", g.After, g.Before, missing(g))
+			p.add("%s. ", q.partly(g))
+			switch {
+			case g.Missing == nil:
+			case g.Exact:
+				bySequence += *g.Missing
+			default:
+				byNumbers += *g.Missing
+			}
+		}
+		if n := len(c.Gaps) - maxGaps; n > 0 {
+			p.add("Chain %s has %d more broken links. ", c.ID, n)
+		}
+	}
+	if bySequence > 0 {
+		p.add("Together %d are missing by the whole sequence of the file. ", bySequence)
+	}
+	if byNumbers > 0 {
+		p.add("Together %d are missing by the numbers. ", byNumbers)
+	}
+}
+
+// missing says what is missing at a broken link.
+func missing(g facts.Gap) string {
+	apart := ""
+	if g.Distance != nil {
+		apart = facts.Angstrom(*g.Distance) + " apart"
+	}
+	switch {
+	case g.Missing == nil:
+		return fmt.Sprintf("the chain is broken (%s), and nothing tells how many residues are missing", apart)
+	case *g.Missing == 0:
+		return fmt.Sprintf("the chain is broken (%s), although the whole sequence of the file has no residue there",
+			apart)
+	case g.Exact:
+		return fmt.Sprintf("%s missing by the whole sequence of the file", facts.Quantity(*g.Missing, "residue is",
+			"residues are"))
+	}
+	return fmt.Sprintf("%s missing by the numbers (%d to %d)", facts.Quantity(*g.Missing, "residue is", "residues are"),
+		g.After.Number+1, g.Before.Number-1)
+}
+
+// partly says what there is of the residues at a broken link that are there in part.
+func (q *query) partly(g facts.Gap) (text string) {
+	thin := q.x.Lacks(facts.AllAtoms, q.chainSites(g.After.Chain)).Refusal() != ""
+	for i := range q.x.Sites {
+		s := &q.x.Sites[i]
+		if s.Ref != g.After && s.Ref != g.Before || !s.Kind.Polymer() {
+			continue
+		}
+		if names := q.x.AtomNames([]int{i}); !s.Whole && len(names) <= 3 && !thin {
+			text += fmt.Sprintf("; of %s only %s %s there", s.Ref.Short(), words.Join(names, len(names)),
+				facts.Plural(len(names), "is", "are"))
+		}
+	}
+	return text
+}
+
+// addUnbroken says that no link is broken of the chains that have links which can be told.
+func (q *query) addUnbroken(p *part, chains []facts.Chain) {
+	ids, jumps, untold, links := words.Join(chainIDs(chains), 20), 0, 0, 0
+	for _, c := range chains {
+		jumps, untold, links = jumps+len(c.Jumps), untold+len(c.Untold), links+c.Length-1
+	}
+	switch {
+	case jumps+untold == 0:
+		p.add("No gaps: the numbers and the links of chain %s are complete. ", ids)
+		q.addInsertions(p, chains)
+	case untold == 0:
+		p.add("No link of chain %s is broken. ", ids)
+	case untold < links:
+		p.add("No other link of chain %s is broken. ", ids)
+	}
+}
+
+// addInsertions names the residues with insertion codes, which the numbers do not count.
+func (q *query) addInsertions(p *part, chains []facts.Chain) {
+	var inserted []facts.ResidueRef
+	for _, c := range chains {
+		for _, i := range q.chainSites(c.ID) {
+			if ref := q.x.Sites[i].Ref; ref.Ins != "" {
+				inserted = append(inserted, ref)
+			}
+		}
+	}
+	if len(inserted) > 0 {
+		p.add("The numbers have insertion codes: %s. ", inserted)
+	}
+}
+
+// addJumps adds the jumps of the numbers at links that are not broken.
+func addJumps(p *part, c facts.Chain) {
+	if len(c.Jumps) == 0 {
+		return
+	}
+	var list []string
+	for _, j := range c.Jumps {
+		list = append(list, fmt.Sprintf("from %d%s to %d%s", j.After.Number, j.After.Ins, j.Before.Number,
+			j.Before.Ins))
+	}
+	p.add("In chain %s the numbers jump where no link is broken: %s. ", c.ID, words.Join(list, maxGaps))
+	for _, j := range facts.Head(c.Jumps, maxGaps) {
+		p.cited = append(p.cited, j.After, j.Before)
+	}
+}
+
+// addUntold adds the links that cannot be told.
+func addUntold(p *part, c facts.Chain) {
+	switch n := len(c.Untold); {
+	case n == 0:
+	case n == c.Length-1:
+		p.add("Whether the links of chain %s are broken cannot be told: the atoms that would show it are not there. ",
+			c.ID)
+	default:
+		p.add("Whether the %s %s of chain %s %s broken cannot be told: the atoms that would show it are not there. ",
+			facts.Plural(n, "link", "links"), followings(c.Untold), c.ID, facts.Plural(n, "is", "are"))
+	}
+}
+
+// followings names pairs of residues that follow each other.
+func followings(list []facts.Following) string {
+	var names []string
+	for _, f := range list {
+		names = append(names, f.After.Short()+"–"+f.Before.Short())
+	}
+	return words.Join(names, maxGaps)
+}
+
+// addEnds says what is missing at the ends of the chains.
+func (q *query) addEnds(p *part, chains []facts.Chain) {
+	var known []string
+	for _, c := range chains {
+		if c.Before != nil {
+			known = append(known, fmt.Sprintf("chain %s lacks %s before its first and %d after its last", c.ID,
+				residues(*c.Before), *c.After))
+		}
+	}
+	if len(known) > 0 {
+		p.add("By the whole sequence of the file, %s. ", strings.Join(facts.Head(known, maxGaps), ", "))
+	}
+	told := len(known)
+	for _, c := range chains {
+		if c.Circular && c.Before == nil {
+			told++ // it has no ends
+		}
+	}
+	if told < len(chains) {
+		p.add("What may be missing before the first and after the last residue cannot be told from coordinates.")
+	}
+	p.text = strings.TrimSpace(p.text)
+}

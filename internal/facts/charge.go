@@ -1,0 +1,199 @@
+package facts
+
+import (
+	"math"
+	"slices"
+
+	"pleat/internal/structure"
+)
+
+// groups are the charged groups of a side chain: the charge in e that it has at every pH, and the dissociation constant
+// of one acid and of one base; 0: there is none.
+type groups struct {
+	fixed      int
+	acid, base float64
+}
+
+// sideChains are the groups of the standard amino acids: Bjellqvist et al., Electrophoresis 14, 1023 (1993) and 15, 529
+// (1994), as ProtParam uses them.
+var sideChains = map[byte]groups{
+	'D': {acid: 4.05}, 'E': {acid: 4.45}, 'C': {acid: 9.0}, 'Y': {acid: 10.0},
+	'K': {base: 10.0}, 'R': {base: 12.0}, 'H': {base: 5.98},
+}
+
+// modifiedGroups are the groups of modified residues. The second constants of phosphates are those of Bienkiewicz and
+// Lumb, J. Biomol. NMR 15, 203 (1999); their first proton is off above pH 2. A sulfate, a sulfonate and a quaternary
+// amine have one charge at every pH. The others have amides, ethers and thioethers in place of their parent's groups,
+// or none, and so no charge. Selenocysteine: Huber and Criddle, Arch. Biochem. Biophys. 122, 164 (1967).
+var modifiedGroups = map[string]groups{
+	"SEP": {fixed: -1, acid: 5.96}, "TPO": {fixed: -1, acid: 6.30}, "PTR": {fixed: -1, acid: 5.96},
+	"TYS": {fixed: -1}, "OCS": {fixed: -1}, "M3L": {fixed: 1}, "SEC": {acid: 5.24},
+	"ALY": {}, "CIR": {}, "CME": {}, "SCY": {}, "YCM": {}, "SMC": {}, "CAS": {}, "HYP": {}, "PCA": {}, "FME": {},
+	"MHO": {}, "SAC": {}, "AIB": {}, "MEN": {}, "MVA": {}, "MLE": {}, "NLE": {}, "TRQ": {},
+	"ACE": {}, "FOR": {}, "NH2": {}, "NME": {},
+}
+
+// sameGroups are the components with the groups of their parents: selenomethionine and D-amino acids. nearGroups have
+// about the same; no constants are known of them, and answers say that they count as their parents.
+var (
+	sameGroups = map[string]bool{
+		"MSE": true, "DAL": true, "DAR": true, "DSG": true, "DAS": true, "DCY": true, "DGN": true, "DGL": true,
+		"DHI": true, "DIL": true, "DLE": true, "DLY": true, "MED": true, "DPN": true, "DPR": true, "DSN": true,
+		"DTH": true, "DTR": true, "DTY": true, "DVA": true,
+	}
+	nearGroups = map[string]bool{"MLY": true, "MLZ": true, "AGM": true, "HIC": true, "BHD": true}
+	// blockedFirst and blockedLast have no amine or no carboxylate of a chain's end.
+	blockedFirst = map[string]bool{"ACE": true, "FOR": true, "PCA": true, "FME": true, "SAC": true}
+	blockedLast  = map[string]bool{"NH2": true, "NME": true}
+)
+
+// firsts and lasts are the dissociation constants of chain ends by residue, firstPK and lastPK those at other residues.
+// Their source is that of sideChains.
+var (
+	firsts = map[byte]float64{'A': 7.59, 'M': 7.0, 'S': 6.93, 'P': 8.36, 'T': 6.82, 'V': 7.44, 'E': 7.7}
+	lasts  = map[byte]float64{'D': 4.55, 'E': 4.75}
+)
+
+const firstPK, lastPK = 7.5, 3.55
+
+// Modified reports whether a residue of a polymer is not one of the standard components, also where it is unknown.
+func (s *Site) Modified() bool {
+	std, ok := structure.Component(s.Kind, s.Letter)
+	return !ok || s.Letter == structure.Unknown || std != structure.CanonicalComponent(s.Ref.Name)
+}
+
+// parent returns the letter of the standard residue whose groups a residue of a protein has; 0: it has others.
+func (s *Site) parent() byte {
+	if s.Kind == structure.Protein && (!s.Modified() || sameGroups[s.Ref.Name]) {
+		return s.Letter
+	}
+	return 0
+}
+
+// Titration says where the charge of a residue comes from.
+type Titration string
+
+// The sources of a charge.
+const (
+	ByStandard Titration = "standard" // the residue is a standard one, or has the same groups
+	ByItself   Titration = "itself"   // a modified residue whose groups are known
+	ByParent   Titration = "parent"   // a modified residue that counts as its parent
+	LeftOut    Titration = "left out" // nothing is known of its charge
+)
+
+// groups returns the charged groups of a residue's side chain, and how they are known.
+func (s *Site) groups() (groups, Titration) {
+	if g, ok := modifiedGroups[s.Ref.Name]; ok {
+		return g, ByItself
+	}
+	switch letter := s.parent(); {
+	case letter == 'B' || letter == 'Z' || letter == 'O':
+		return groups{}, LeftOut
+	case letter != 0:
+		return sideChains[letter], ByStandard
+	case nearGroups[s.Ref.Name]:
+		return sideChains[s.Letter], ByParent
+	}
+	return groups{}, LeftOut
+}
+
+// Titration returns where the charge of a protein residue comes from.
+func (s *Site) Titration() Titration {
+	_, how := s.groups()
+	return how
+}
+
+// LikeParent reports whether a protein residue has the groups of the standard residue of its letter, or about those.
+func (s *Site) LikeParent() bool { return s.parent() != 0 || nearGroups[s.Ref.Name] }
+
+// Charge returns the whole charge in e of a side chain at pH 7: its groups are charged or not.
+func (s *Site) Charge() int {
+	g, _ := s.groups()
+	q := g.fixed
+	if g.acid > 0 && g.acid < 7 {
+		q--
+	}
+	if g.base > 7 {
+		q++
+	}
+	return q
+}
+
+// negative and positive return the charge in e of an acid and of a base, by Henderson–Hasselbalch.
+func negative(pK, pH float64) float64 { return -1 / (1 + math.Pow(10, pK-pH)) }
+func positive(pK, pH float64) float64 { return 1 / (1 + math.Pow(10, pH-pK)) }
+
+// ChargeAt returns the net charge of a protein in e. Its ends are free unless it is circular or capped. A cysteine in a
+// disulfide has no charge.
+func (x *Index) ChargeAt(r Polymer, pH float64) (q float64) {
+	for i := r.Lo; i < r.Hi; i++ {
+		s := &x.Sites[i]
+		if s.Bonded {
+			continue
+		}
+		g, _ := s.groups()
+		q += float64(g.fixed)
+		if g.acid > 0 {
+			q += negative(g.acid, pH)
+		}
+		if g.base > 0 {
+			q += positive(g.base, pH)
+		}
+	}
+	amine, acid := x.ends(r)
+	or := func(m map[byte]float64, k byte, rest float64) float64 {
+		if v, ok := m[k]; ok {
+			return v
+		}
+		return rest
+	}
+	if amine {
+		q += positive(or(firsts, x.Sites[r.Lo].Letter, firstPK), pH)
+	}
+	if acid {
+		q += negative(or(lasts, x.Sites[r.Hi-1].Letter, lastPK), pH)
+	}
+	return q
+}
+
+// ends reports which ends of a protein are free: the amine of the first residue and the acid of the last one.
+func (x *Index) ends(r Polymer) (amine, acid bool) {
+	if x.Circular(r) {
+		return false, false
+	}
+	amine = !blockedFirst[x.Sites[r.Lo].Ref.Name] && !x.capped(r.Lo, "N")
+	acid = !blockedLast[x.Sites[r.Hi-1].Ref.Name] && !x.capped(r.Hi-1, "C")
+	return amine, acid
+}
+
+// capped reports whether a molecule that is no residue of a chain, as files list caps (ACE, NH2), is bonded to an atom.
+func (x *Index) capped(site int, atom string) bool {
+	if x.crowded != "" {
+		return false // neighbours must not be searched for
+	}
+	var near []int
+	for _, p := range x.AtomsOf([]int{site}, atom) {
+		near = x.grid.Near(near[:0], x.Points[p], structure.BondLimit)
+		if slices.ContainsFunc(near, func(q int) bool { return x.Sites[x.Owner[q]].Kind == structure.Ligand }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isoelectric returns the pH at which the net charge is zero, and false where it is at none between 0 and 14. The
+// charge falls with pH, so bisection finds it.
+func (x *Index) isoelectric(r Polymer) (float64, bool) {
+	lo, hi := 0.0, 14.0
+	if x.ChargeAt(r, lo) <= 0 || x.ChargeAt(r, hi) >= 0 {
+		return 0, false
+	}
+	for range 40 {
+		if mid := (lo + hi) / 2; x.ChargeAt(r, mid) > 0 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return (lo + hi) / 2, true
+}

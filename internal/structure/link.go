@@ -1,0 +1,110 @@
+package structure
+
+import (
+	"math"
+	"strings"
+)
+
+// LinkState says whether two residues that follow each other in a file are linked.
+type LinkState int
+
+// The states of a link.
+const (
+	LinkNotKnown LinkState = iota // the atoms that would tell are not there
+	LinkIntact
+	LinkBroken
+)
+
+// Limits in Å. A peptide bond has 1.33, a bond of phosphorus 1.6.
+const (
+	linkLimit = 2.5 // between the linking atoms of neighbours in a chain
+	BondLimit = 2.0 // between any two heavy atoms that are bonded
+)
+
+// anchor is an atom whose distance to the same atom of the next residue tells whether the two are linked: they are up
+// to linked Å, and are not beyond broken Å.
+type anchor struct {
+	name           string
+	linked, broken float64
+}
+
+// The anchors of a kind are tried in order. The longest CA–CA over 12,636 peptide bonds of 83 PDB entries was 3.98 Å,
+// and 0.03 % of 12,536 residues two apart were closer than 4.5 Å. In dynamics with one bead per residue (CALVADOS) the
+// link varies by 0.18 Å around 3.8 Å. The chain between two P, or two C4', is at most 7.7 Å long.
+var (
+	proteinAnchors = []anchor{{"CA", 4.5, 4.5}}
+	nucleicAnchors = []anchor{{"P", 8, 8}, {"C4'", 8, 8}, {"C1'", 8.5, 11}}
+)
+
+// Link tells whether residue b of a polymer is linked to residue a before it, and the distance in Å that tells it: that
+// of the linking atoms or, where one is missing, of the same atom of both (CA, P, C4' or C1'), or else of any two atoms
+// that are bonded. It is NaN where nothing tells.
+func Link(kind Kind, a, b *Residue) (state LinkState, distance float64) {
+	state, distance = backboneLink(kind, a, b)
+	if state != LinkIntact {
+		if closest := closestHeavy(a, b); closest <= BondLimit {
+			return LinkIntact, closest
+		}
+	}
+	return state, distance
+}
+
+// backboneLink is Link by the atoms of the main chain alone.
+func backboneLink(kind Kind, a, b *Residue) (state LinkState, distance float64) {
+	from, to, anchors := "C", "N", proteinAnchors
+	if kind != Protein {
+		from, to, anchors = "O3'", "P", nucleicAnchors
+	}
+	switch d := between(a, from, b, to); {
+	case d <= linkLimit:
+		return LinkIntact, d
+	case !math.IsNaN(d):
+		return LinkBroken, d
+	}
+	for _, at := range anchors {
+		switch d := between(a, at.name, b, at.name); {
+		case d <= at.linked:
+			return LinkIntact, d
+		case d > at.broken:
+			return LinkBroken, d
+		case !math.IsNaN(d):
+			return LinkNotKnown, d
+		}
+	}
+	return LinkNotKnown, math.NaN()
+}
+
+// Closes reports whether the last residue of a polymer is bonded to its first one by their linking atoms.
+func Closes(kind Kind, last, first *Residue) bool {
+	if kind == Protein {
+		return between(last, "C", first, "N") <= linkLimit
+	}
+	return between(last, "O3'", first, "P") <= linkLimit
+}
+
+// between returns the distance of two atoms, also by their old names (C1*); NaN where one is missing or has no place. A
+// calcium is no CA.
+func between(a *Residue, name string, b *Residue, other string) float64 {
+	p, okA := a.point(name, strings.ReplaceAll(name, "'", "*"))
+	q, okB := b.point(other, strings.ReplaceAll(other, "'", "*"))
+	if !okA || !okB {
+		return math.NaN()
+	}
+	if d := Distance(p, q); !math.IsInf(d, 0) {
+		return d
+	}
+	return math.NaN()
+}
+
+// closestHeavy returns the smallest distance of the heavy atoms of two residues.
+func closestHeavy(a, b *Residue) float64 {
+	best := math.Inf(1)
+	for i := range a.Atoms {
+		for j := range b.Atoms {
+			if a.Atoms[i].Heavy() && b.Atoms[j].Heavy() {
+				best = math.Min(best, Distance(a.Atoms[i].Pos, b.Atoms[j].Pos))
+			}
+		}
+	}
+	return best
+}
