@@ -45,6 +45,7 @@ var layers = [][]string{
 	{
 		"internal/msa", "internal/webhook", "internal/identity", "internal/blob",
 		"internal/plot", "internal/facts", "internal/design", "internal/mini", "internal/calvados", "internal/format",
+		"internal/pae",
 	},
 	{"internal/store"},
 	{"internal/store/ops"},

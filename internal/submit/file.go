@@ -14,6 +14,7 @@ import (
 	"pleat/api"
 	"pleat/internal/component"
 	"pleat/internal/msa"
+	"pleat/internal/pae"
 	"pleat/internal/structure"
 	"pleat/internal/yamltree"
 )
@@ -44,6 +45,7 @@ var fileKinds = map[string]FileKind{
 	".mmcif": {"chemical/x-mmcif", checkCIF},
 	".sdf":   {"chemical/x-mdl-sdfile", checkSDF},
 	".json":  {"application/json", checkJSON},
+	".npz":   {"application/zip", checkPAE},
 	".fasta": {"text/x-fasta", checkFASTA},
 	".fa":    {"text/x-fasta", checkFASTA},
 	".faa":   {"text/x-fasta", checkFASTA},
@@ -53,7 +55,7 @@ var fileKinds = map[string]FileKind{
 }
 
 // fileEndings lists the keys of fileKinds for messages.
-const fileEndings = ".pdb, .ent, .cif, .mmcif, .sdf, .json, .fasta, .fa, .faa, .a3m, .yaml and .yml"
+const fileEndings = ".pdb, .ent, .cif, .mmcif, .sdf, .json, .npz, .fasta, .fa, .faa, .a3m, .yaml and .yml"
 
 // KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file
 // name, or its ending is not known.
@@ -126,7 +128,14 @@ func checkYAML(r io.Reader) error {
 	return yamltree.Check("it", text)
 }
 
-// checkJSON checks that a file is one JSON object or array, nested at most api.MaxDepth levels deep.
+// checkPAE checks that a file holds predicted aligned errors.
+func checkPAE(r io.Reader) error {
+	_, err := pae.Read(r)
+	return err
+}
+
+// checkJSON checks that a file is one JSON object or array, nested at most api.MaxDepth levels deep. Predicted aligned
+// errors in it must be complete.
 func checkJSON(r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -141,6 +150,9 @@ func checkJSON(r io.Reader) error {
 	}
 	var bad *json.SyntaxError
 	if err := json.Unmarshal(data, new(anyJSON)); !errors.As(err, &bad) {
+		if _, err = pae.ReadJSON(data); errors.Is(err, pae.ErrNone) {
+			return nil // of something else
+		}
 		return err
 	}
 	at := int(bad.Offset)
@@ -149,6 +161,11 @@ func checkJSON(r io.Reader) error {
 		return fmt.Errorf("it has data after its JSON document, at byte %d", at)
 	case at >= len(data):
 		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", len(data))
+	}
+	for _, word := range []string{"NaN", "Infinity"} {
+		if strings.HasPrefix(string(data[max(0, at-1):min(len(data), at+8)]), word) {
+			return fmt.Errorf("it has %s at byte %d, where JSON must have a number", word, at)
+		}
 	}
 	return fmt.Errorf("it is not JSON, at byte %d", at)
 }

@@ -205,7 +205,7 @@ type fileRole struct {
 var (
 	// The roles: the structure that a workflow looks at, and its predicted aligned errors.
 	structureFile = fileRole{Name: "structure", Endings: pleat.StructureEndings}
-	paeFile       = fileRole{Name: "PAE", Endings: []string{".json"}}
+	paeFile       = fileRole{Name: "PAE", Endings: []string{".json", ".npz"}}
 )
 
 // ownFile is File for a field of a request that names the item: one that is not owner's is a fault of libraryItemId.
