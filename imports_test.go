@@ -57,7 +57,7 @@ var layers = [][]string{
 	{"internal/store/people"},
 	{"internal/store/db"},
 	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair", "internal/tracing",
-		"internal/yamltree"},
+		"internal/yamltree", "internal/bcif", "internal/compressed"},
 	{""}, // package pleat
 	{"internal/chem"},
 	{"internal/words", "internal/clock"},

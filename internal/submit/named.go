@@ -91,7 +91,10 @@ func (r *Resolver) namedFiles(ctx context.Context, by Caller, list []LibraryFile
 func (n *namedFiles) find(name string) (*namedFile, error) {
 	i, ok := n.paths[name]
 	if !ok {
-		i, ok = n.names[path.Base(strings.ReplaceAll(name, `\`, "/"))]
+		base := path.Base(strings.ReplaceAll(name, `\`, "/"))
+		if i, ok = n.names[base]; !ok {
+			i, ok = n.names[pleat.StoredName(base)]
+		}
 	}
 	if !ok {
 		return nil, pleat.Invalidf("files has none that stands for %q; add its libraryItemId and fileName",
