@@ -147,11 +147,15 @@ func checkAssembly(r io.Reader) error {
 func checkCIF(r io.Reader) error {
 	var start bytes.Buffer // a component is at most as long as this holds
 	read := io.LimitReader(io.TeeReader(r, &start), component.MaxBytes)
-	if _, _, err := component.Read("x.cif", read); err == nil {
+	_, _, unfit := component.Read("x.cif", read)
+	if unfit == nil {
 		return nil
 	}
 	crystal := bytes.Contains(bytes.ToLower(start.Bytes()), []byte("_atom_site_fract_x"))
 	_, err := structure.ReadCIF(io.MultiReader(&start, r), fileLimits)
+	if err != nil && bytes.Contains(start.Bytes(), []byte("_chem_comp_atom.")) {
+		return fmt.Errorf("it is no structure, and as a component it %w", unfit)
+	}
 	if err != nil && crystal {
 		return errors.New("it is the CIF of a crystal of small molecules, which is not mmCIF; give the molecule as SDF")
 	}
