@@ -68,7 +68,7 @@ func (r *Resolver) namedFiles(ctx context.Context, by Caller, list []LibraryFile
 			}
 			items[f.Item] = item
 		}
-		k := slices.IndexFunc(item.Files, func(file runs.LibraryFile) bool { return file.Name == f.Name })
+		k := slices.IndexFunc(item.Files, func(file runs.LibraryFile) bool { return isNamed(file, f.Name) })
 		if k < 0 {
 			return nil, pleat.InvalidField(at+".fileName", " is %q; the library item has no file of this name",
 				pleat.Clip(f.Name))
