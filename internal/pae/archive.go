@@ -67,8 +67,8 @@ func readArray(in io.Reader) (structure.Matrix, error) {
 	}
 	size, number := numberOf(header[1])
 	if number == nil {
-		return structure.Matrix{}, pleat.Invalidf("the PAE file has numbers of the type %s; it must have floating-point "+
-			"numbers of 2, 4 or 8 bytes (<f2, <f4, <f8)", pleat.Clip(header[1]))
+		return structure.Matrix{}, pleat.Invalidf("the PAE file has numbers of the type %s; it must have "+
+			"floating-point numbers of 2, 4 or 8 bytes (<f2, <f4, <f8)", pleat.Clip(header[1]))
 	}
 	n, err := squareOf(header[3])
 	if err != nil {

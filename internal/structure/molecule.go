@@ -27,8 +27,8 @@ type MoleculeAtom struct {
 	Pos     Vec
 }
 
-// Dative is the order of a bond from a donor, A, to an acceptor, B, such as a metal. The dictionary of mmCIF has no such
-// order; files of this service have it nevertheless.
+// Dative is the order of a bond from a donor, A, to an acceptor, B, such as a metal. The dictionary of mmCIF has no
+// such order; files of this service have it nevertheless.
 const Dative = "DATI"
 
 // MoleculeBond is a bond of the atoms with two indices. Its order is that of chem_comp_bond: SING, DOUB, TRIP or AROM;

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ReadSDF reads an SD file of one record, or a molfile: a connection table of the version V2000 or V3000. Its atoms have
-// no names. The error is a [*ParseError], or one from r.
+// ReadSDF reads an SD file of one record, or a molfile: a connection table of the version V2000 or V3000. Its atoms
+// have no names. The error is a [*ParseError], or one from r.
 //
 // Source: BIOVIA, CTFile Formats (2020).
 func ReadSDF(r io.Reader, lim Limits) (*Molecule, error) {
@@ -159,8 +159,8 @@ func (s *sdfReader) atom(line string) error {
 	return nil
 }
 
-// bondTypes are the orders of bonds, by their type in a file. Type 9 is from the donor to the acceptor; RDKit and others
-// write it in V2000 too.
+// bondTypes are the orders of bonds, by their type in a file. Type 9 is from the donor to the acceptor; RDKit reads it
+// in V2000, too.
 var bondTypes = map[string]string{"1": "SING", "2": "DOUB", "3": "TRIP", "4": "AROM", "9": Dative}
 
 // bond reads the line of a bond.

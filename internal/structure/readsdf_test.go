@@ -122,7 +122,8 @@ func TestReadComponentCIF(t *testing.T) {
 		"_chem_comp_atom.model_Cartn_x\n_chem_comp_atom.model_Cartn_y\n_chem_comp_atom.model_Cartn_z\n" +
 		"_chem_comp_atom.pdbx_model_Cartn_x_ideal\n_chem_comp_atom.pdbx_model_Cartn_y_ideal\n" +
 		"_chem_comp_atom.pdbx_model_Cartn_z_ideal\n"
-	const bond = "loop_\n_chem_comp_bond.atom_id_1\n_chem_comp_bond.atom_id_2\n_chem_comp_bond.value_order\nC1 O1 SING\n"
+	const bond = "loop_\n_chem_comp_bond.atom_id_1\n_chem_comp_bond.atom_id_2\n_chem_comp_bond.value_order\n" +
+		"C1 O1 SING\n"
 	const second = "a second component begins here; a component is one molecule, in a file of its own"
 	const places = "mmCIF file: it has no coordinates of every atom, which give the stereochemistry"
 	for _, c := range []struct{ text, want string }{

@@ -63,8 +63,8 @@ var fileKinds = map[string]FileKind{
 const cifType = "chemical/x-mmcif"
 
 // fileEndings lists the keys of fileKinds for messages, with those of [pleat.StoredName].
-const fileEndings = ".pdb, .ent, .pdb1, .cif, .mmcif, .pdbx, .bcif, .sdf, .mol, .json, .npz, .fasta, .fa, .faa, .a3m, " +
-	".yaml and .yml, and each of these in .gz"
+const fileEndings = ".pdb, .ent, .pdb1, .cif, .mmcif, .pdbx, .bcif, .sdf, .mol, .json, .npz, .fasta, .fa, .faa, " +
+	".a3m, .yaml and .yml, and each of these in .gz"
 
 // KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file
 // name, or its ending is not known.
@@ -191,8 +191,8 @@ func checkPAE(r io.Reader) error {
 
 // otherFormats say of files that are not read, by the ending of their names, what they are and what to do.
 var otherFormats = map[string]string{
-	".pqr": "is PQR, which has charges and radii where PDB has occupancies and B-factors; upload the structure as PDB " +
-		"or mmCIF",
+	".pqr": "is PQR, which has charges and radii where PDB has occupancies and B-factors; upload the structure as " +
+		"PDB or mmCIF",
 	".pdbqt": "is PDBQT of AutoDock; convert it to PDB, or a ligand to SDF, with Open Babel or Meeko",
 	".gro":   "is a structure of GROMACS; convert it to PDB with gmx editconf",
 	".mol2":  "is MOL2; convert it to SDF, for example with Open Babel",

@@ -19,7 +19,8 @@ func TestNoPlaceInTime(t *testing.T) {
 	w := &Writer{checks: fair.NewTurns(0)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	err := w.check(ctx, NewFile{By: people.Reach{User: "ann"}, Kind: submit.FramePDB("x.pdb")}, &runs.LibraryFile{Bytes: 1})
+	file := NewFile{By: people.Reach{User: "ann"}, Kind: submit.FramePDB("x.pdb")}
+	err := w.check(ctx, file, &runs.LibraryFile{Bytes: 1})
 	if status, message := route.Refusal(err); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", status, message)
 	}
