@@ -220,7 +220,9 @@ func (r *References) ownFile(
 }
 
 // isNamed reports whether a file has a name, or was uploaded under it.
-func isNamed(f runs.LibraryFile, name string) bool { return f.Name == name || f.Name == pleat.StoredName(name) }
+func isNamed(f runs.LibraryFile, name string) bool {
+	return f.Name == name || f.Name == pleat.StoredName(name)
+}
 
 // File returns the library file in reach that ref names, or the first of the item that fits the role. An error has
 // CodeNotFound for an item out of reach, or CodeInvalid for one without such a file.
