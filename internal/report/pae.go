@@ -100,7 +100,8 @@ func rowsOf(
 			at := rows[token(c, r)]
 			if len(at) != 1 {
 				return nil, pleat.Invalidf("the PAE has %d rows for %s %d of chain %s; it must have one for each "+
-					"protein residue of the structure, with its chain in token_chain_ids and its number in token_res_ids",
+					"protein residue of the structure, with its chain in token_chain_ids and its number "+
+					"in token_res_ids",
 					len(at), pleat.Clip(r.Comp), r.Auth, pleat.Clip(c.ID))
 			}
 			out = append(out, at[0])
