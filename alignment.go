@@ -40,8 +40,8 @@ func (j *Job) NamesFiles() bool {
 		slices.ContainsFunc(j.Constraints.Components, stored)
 }
 
-// IsA3M reports whether a file name has the ending of an alignment in the only form that jobs take.
-func IsA3M(name string) bool { return strings.EqualFold(path.Ext(name), ".a3m") }
+// IsA3M reports whether a file name has the ending of an alignment in the only form that jobs take, also compressed.
+func IsA3M(name string) bool { return strings.EqualFold(path.Ext(StoredName(name)), ".a3m") }
 
 // alignmentParam is the parameter that names an alignment made before, see Params.Alignment.
 const alignmentParam = "alignmentId"

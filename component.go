@@ -27,7 +27,7 @@ type Component struct {
 func ComponentPath(i int) string { return indexed("constraints.components", i) }
 
 // ComponentEndings are the endings of the names of files of components, in lower case.
-var ComponentEndings = []string{".sdf", ".cif", ".mmcif"}
+var ComponentEndings = []string{".sdf", ".mol", ".cif", ".mmcif"}
 
 // Private returns the component without where it comes from.
 func (c Component) Private() Component {

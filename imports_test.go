@@ -45,6 +45,7 @@ var layers = [][]string{
 	{
 		"internal/msa", "internal/webhook", "internal/identity", "internal/blob",
 		"internal/plot", "internal/facts", "internal/design", "internal/mini", "internal/calvados", "internal/format",
+		"internal/pae",
 	},
 	{"internal/store"},
 	{"internal/store/ops"},
@@ -56,7 +57,7 @@ var layers = [][]string{
 	{"internal/store/people"},
 	{"internal/store/db"},
 	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair", "internal/tracing",
-		"internal/yamltree"},
+		"internal/yamltree", "internal/bcif", "internal/compressed"},
 	{""}, // package pleat
 	{"internal/chem"},
 	{"internal/words", "internal/clock"},

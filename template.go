@@ -32,9 +32,35 @@ type Template struct {
 // StructureEndings are the endings of the names of structure files, in lower case.
 var StructureEndings = []string{".pdb", ".ent", ".cif", ".mmcif"}
 
-// IsStructureFile reports whether a file name has the ending of a structure in PDB or mmCIF format.
+// IsStructureFile reports whether a file name has the ending of a structure in PDB or mmCIF format, or of a file that
+// is stored as one, see [StoredName].
 func IsStructureFile(name string) bool {
-	return slices.Contains(StructureEndings, strings.ToLower(path.Ext(name)))
+	return slices.Contains(StructureEndings, strings.ToLower(path.Ext(StoredName(name))))
+}
+
+// StoredName returns the name under which a library has an uploaded file. Files are stored without compression, and
+// BinaryCIF as the mmCIF that it stands for, so that the name has no .gz, and the ending of what is stored.
+func StoredName(name string) string {
+	ending := path.Ext(name)
+	if strings.EqualFold(ending, ".gz") {
+		name = strings.TrimSuffix(name, ending)
+		ending = path.Ext(name)
+	}
+	stored := ending
+	switch lower := strings.ToLower(ending); {
+	case lower == ".bcif", lower == ".pdbx":
+		stored = ".cif"
+	case IsAssemblyFile(name):
+		stored = ".pdb"
+	}
+	return strings.TrimSuffix(name, ending) + stored
+}
+
+// IsAssemblyFile reports whether a file name ends as the Protein Data Bank calls biological assemblies in PDB format:
+// .pdb and the number of the assembly.
+func IsAssemblyFile(name string) bool {
+	number, ok := strings.CutPrefix(strings.ToLower(path.Ext(name)), ".pdb")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 // TemplatePath is the path of template i in a creation request.

@@ -1,5 +1,5 @@
 // Package component reads the molecules that users give as components of a job: a file of a chemical component in
-// mmCIF, or an SD file. The result has names of all atoms and is written in one form for every engine.
+// mmCIF, an SD file or a molfile. The result has names of all atoms and is written in one form for every engine.
 //
 // It owns which files are components. It is pure, and must not know where files come from or who may read them.
 package component
@@ -26,7 +26,7 @@ var limits = structure.Limits{Bytes: MaxBytes, Line: 64 << 10}
 // pleat.CodeInvalid and is a sentence without its subject, the file, unless it is one of r.
 func Read(name string, r io.Reader) (*structure.Molecule, []chem.Atom, error) {
 	read := structure.ReadComponentCIF
-	if strings.EqualFold(path.Ext(name), ".sdf") {
+	if ending := strings.ToLower(path.Ext(name)); ending == ".sdf" || ending == ".mol" {
 		read = structure.ReadSDF
 	}
 	m, err := read(r, limits)

@@ -13,6 +13,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/facts"
+	"pleat/internal/pae"
 	"pleat/internal/structure"
 	"pleat/internal/words"
 )
@@ -104,7 +105,7 @@ func contactErrors(s *structure.Structure, all []facts.Contact, in io.Reader, ro
 	err := eachPAERow(in, func(i int, row []float32) error {
 		if place == nil {
 			if place = tokenSpans(s, len(row)); place == nil {
-				return errNoPAE
+				return pae.ErrNone
 			}
 			for k, c := range all {
 				a, b := place(c.A), place(c.B)
@@ -123,7 +124,7 @@ func contactErrors(s *structure.Structure, all []facts.Contact, in io.Reader, ro
 		}
 		return nil
 	})
-	if errors.Is(err, errNoPAE) { // it belongs to another structure, and says nothing of this one
+	if errors.Is(err, pae.ErrNone) { // it belongs to another structure, and says nothing of this one
 		return nil
 	}
 	if err != nil {
@@ -172,7 +173,7 @@ func tokenSpans(s *structure.Structure, n int) func(facts.ResidueAt) span {
 }
 
 // eachPAERow reads a matrix that writePAE has written and calls fn for each row, which is valid until fn returns. It
-// stops at the first error of fn. It returns errNoPAE if there is no matrix.
+// stops at the first error of fn. It returns pae.ErrNone if there is no matrix.
 func eachPAERow(in io.Reader, fn func(i int, row []float32) error) error {
 	d := json.NewDecoder(in)
 	for _, want := range []json.Token{json.Delim('['), json.Delim('{'), "predicted_aligned_error", json.Delim('[')} {
@@ -180,7 +181,7 @@ func eachPAERow(in io.Reader, fn func(i int, row []float32) error) error {
 		case err != nil:
 			return fmt.Errorf("read the PAE: %w", err)
 		case got != want:
-			return errNoPAE
+			return pae.ErrNone
 		}
 	}
 	var row []float32
@@ -192,15 +193,15 @@ func eachPAERow(in io.Reader, fn func(i int, row []float32) error) error {
 		if i == 0 {
 			n = len(row)
 		}
-		if len(row) != n || i >= n || n > MaxPAE {
-			return errNoPAE
+		if len(row) != n || i >= n || n > pae.MaxRows {
+			return pae.ErrNone
 		}
 		if err := fn(i, row); err != nil {
 			return err
 		}
 	}
 	if i == 0 || i < n {
-		return errNoPAE
+		return pae.ErrNone
 	}
 	return nil
 }

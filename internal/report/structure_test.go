@@ -9,6 +9,7 @@ import (
 
 	"pleat"
 	"pleat/internal/engine/enginetest"
+	"pleat/internal/pae"
 	"pleat/internal/structure"
 )
 
@@ -44,15 +45,15 @@ func predict(t *testing.T, sequences []pleat.Sequence, scores Scores, m predicte
 func TestPredictionHasTheOrderOfTheJob(t *testing.T) {
 	sequences, cif := enginetest.Complex()
 	plddt := []float32{90, 80, 70, 60, 50, 40, 30, 20}
-	var pae []float32
+	var errs []float32
 	for i := range 8 {
 		for j := range 8 {
-			pae = append(pae, float32(10*i+j)/10)
+			errs = append(errs, float32(10*i+j)/10)
 		}
 	}
 	half := 0.5
 	scores := Scores{ChainMap: swapped, IPTM: &half, Pairs: []pleat.PairScore{{A: "B", B: "A", IPTM: &half}}}
-	p, err := predict(t, sequences, scores, predicted{cif: cif, plddt: plddt, pae: pae})
+	p, err := predict(t, sequences, scores, predicted{cif: cif, plddt: plddt, pae: errs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestPredictionHasTheOrderOfTheJob(t *testing.T) {
 		t.Errorf("the proteins' pair is %+v", s)
 	}
 	// ProteinPAE reduces the matrix to the protein residues.
-	if got, err := ProteinPAE(p.Structure, *p.PAE); err != nil || got.N != 4 {
+	if got, err := ProteinPAE(p.Structure, pae.Errors{Matrix: *p.PAE}); err != nil || got.N != 4 {
 		t.Errorf("%d rows of proteins, %v", got.N, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,7 +27,12 @@ type MoleculeAtom struct {
 	Pos     Vec
 }
 
-// MoleculeBond is a bond of the atoms with two indices. Its order is that of chem_comp_bond: SING, DOUB, TRIP or AROM.
+// Dative is the order of a bond from a donor, A, to an acceptor, B, such as a metal. The dictionary of mmCIF has no
+// such order; files of this service have it nevertheless.
+const Dative = "DATI"
+
+// MoleculeBond is a bond of the atoms with two indices. Its order is that of chem_comp_bond: SING, DOUB, TRIP or AROM;
+// or Dative.
 type MoleculeBond struct {
 	A, B  int
 	Order string
@@ -51,20 +57,23 @@ func symbolOf(s string) (string, bool) {
 	return up[:1] + strings.ToLower(up[1:]), true
 }
 
-// ReadComponentCIF reads the first data block with atoms of a file as the Chemical Component Dictionary has it
-// (chem_comp_atom, chem_comp_bond). Every atom must have coordinates: the ideal ones, or else those of the model. The
-// error is a [*ParseError], or one from r.
+// ReadComponentCIF reads the only component of a file as the Chemical Component Dictionary has it (chem_comp_atom,
+// chem_comp_bond). Every atom must have coordinates: the ideal ones, or else those of the model. The error is a
+// [*ParseError], or one from r.
 func ReadComponentCIF(r io.Reader, lim Limits) (*Molecule, error) {
 	in := newLines("mmCIF", r, lim.defaults())
 	c := &componentReader{in: in, index: map[string]int{}}
 	p := &cifParser{
-		scan:  cifScanner{in: in},
-		block: func() (bool, error) { return len(c.m.Atoms) == 0, nil },
+		scan: cifScanner{in: in},
+		block: func() (bool, error) {
+			c.complete = len(c.m.Atoms) > 0
+			return true, nil
+		},
 		tables: map[string]*cifTable{
 			"chem_comp_atom": {items: []string{
 				"atom_id", "type_symbol", "charge", "pdbx_leaving_atom_flag",
 				"pdbx_model_cartn_x_ideal", "pdbx_model_cartn_y_ideal", "pdbx_model_cartn_z_ideal",
-				"model_cartn_x", "model_cartn_y", "model_cartn_z",
+				"model_cartn_x", "model_cartn_y", "model_cartn_z", "comp_id",
 			}, row: c.atom},
 			"chem_comp_bond": {items: []string{"atom_id_1", "atom_id_2", "value_order"}, row: c.bond},
 		},
@@ -77,10 +86,13 @@ func ReadComponentCIF(r io.Reader, lim Limits) (*Molecule, error) {
 
 // componentReader collects the rows of a component.
 type componentReader struct {
-	in    *lines
-	m     Molecule
-	index map[string]int // of atoms, by name
-	bonds [][3]string
+	in   *lines
+	m    Molecule
+	code string // comp_id; empty: the file has none
+	// complete reports whether an earlier data block has atoms.
+	complete bool
+	index    map[string]int // of atoms, by name
+	bonds    [][3]string
 	// model has the model's coordinates; noIdeal and noModel count the atoms without coordinates of either kind.
 	model            []Vec
 	noIdeal, noModel int
@@ -90,9 +102,14 @@ type componentReader struct {
 func (c *componentReader) atom(v [][]byte) error {
 	a := MoleculeAtom{Name: string(v[0]), Leaves: strings.EqualFold(string(v[3]), "Y")}
 	symbol, ok := symbolOf(string(v[1]))
+	if len(c.m.Atoms) == 0 {
+		c.code = string(v[10])
+	}
 	switch _, twice := c.index[a.Name]; {
 	case len(c.m.Atoms) == maxMoleculeAtoms:
 		return c.in.limit("the molecule has more than the %d atoms allowed", maxMoleculeAtoms)
+	case c.complete || string(v[10]) != c.code:
+		return c.in.errorf("a second component begins here; a component is one molecule, in a file of its own")
 	case a.Name == "":
 		return c.in.errorf("an atom has no atom_id")
 	case twice:
@@ -182,7 +199,7 @@ func (c *componentReader) molecule() (*Molecule, error) {
 				excerpt(b[1]))
 		}
 		switch b[2] {
-		case "SING", "DOUB", "TRIP", "AROM":
+		case "SING", "DOUB", "TRIP", "AROM", Dative:
 		default:
 			return nil, c.in.errorf("it has a bond of the order %s; orders are SING, DOUB, TRIP and AROM",
 				excerpt(b[2]))
@@ -220,7 +237,8 @@ func (g groups) join(i, j int) bool {
 	return i != j
 }
 
-// check checks that the bonds make one molecule of the atoms, each of two atoms and only once.
+// check checks that the bonds make one molecule of the atoms, each of two atoms and only once, and that the atoms have
+// places.
 func (m *Molecule) check(in *lines) error {
 	seen := map[[2]int]bool{}
 	joined := newGroups(len(m.Atoms))
@@ -239,7 +257,20 @@ func (m *Molecule) check(in *lines) error {
 	if parts > 1 {
 		return in.errorf("its bonds leave %d molecules apart; a component is one molecule", parts)
 	}
+	if len(m.Atoms) > 1 && m.unplaced() {
+		return in.errorf("its atoms are all at one place; give three-dimensional coordinates, which say the " +
+			"stereochemistry")
+	}
 	return nil
+}
+
+// unplaced reports whether the atoms are all at one place, to the precision with which they are written.
+func (m *Molecule) unplaced() bool {
+	written := func(p Vec) Vec {
+		return Vec{math.Round(p[0] * 1e4), math.Round(p[1] * 1e4), math.Round(p[2] * 1e4)}
+	}
+	first := written(m.Atoms[0].Pos)
+	return !slices.ContainsFunc(m.Atoms, func(a MoleculeAtom) bool { return written(a.Pos) != first })
 }
 
 // WriteComponentCIF writes a molecule with a code as a file that [ReadComponentCIF] reads. All atoms must have names.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ReadSDF reads the first record of an SD file, a connection table of the version V2000 or V3000. Its atoms have no
-// names. The error is a [*ParseError], or one from r.
+// ReadSDF reads an SD file of one record, or a molfile: a connection table of the version V2000 or V3000. Its atoms
+// have no names. The error is a [*ParseError], or one from r.
 //
 // Source: BIOVIA, CTFile Formats (2020).
 func ReadSDF(r io.Reader, lim Limits) (*Molecule, error) {
@@ -19,8 +19,11 @@ func ReadSDF(r io.Reader, lim Limits) (*Molecule, error) {
 		}
 		return nil, err
 	}
+	if err := s.end(); err != nil {
+		return nil, err
+	}
 	s.in.number = 0 // the file as a whole
-	if s.wedges && s.flat {
+	if s.stereo && s.flat {
 		return nil, s.in.errorf("it draws stereochemistry in two dimensions; give three-dimensional coordinates, " +
 			"from which it is read")
 	}
@@ -31,7 +34,7 @@ func ReadSDF(r io.Reader, lim Limits) (*Molecule, error) {
 type sdfReader struct {
 	in     *lines
 	m      Molecule
-	wedges bool // a bond is drawn up or down
+	stereo bool // a bond is drawn up or down, or an atom has a parity
 	flat   bool // every atom has z 0
 }
 
@@ -108,6 +111,24 @@ func (s *sdfReader) run() error {
 	return s.properties()
 }
 
+// end reads the data behind the connection table, and returns an error for a second record.
+func (s *sdfReader) end() error {
+	ended := false
+	for {
+		line, err := s.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case strings.HasPrefix(line, "$$$$"):
+			ended = true
+		case ended && strings.TrimSpace(line) != "":
+			return s.in.errorf("a second record begins here; a component is one molecule, in a file of its own")
+		}
+	}
+}
+
 // sdfCharges are the charges of an atom's line, by their code. 4 is a radical.
 var sdfCharges = map[string]int{"": 0, "0": 0, "1": 3, "2": 2, "3": 1, "5": -1, "6": -2, "7": -3}
 
@@ -131,12 +152,16 @@ func (s *sdfReader) atom(line string) error {
 	if a.Charge, ok = sdfCharges[column(line, 36, 39)]; !ok {
 		return s.in.errorf("%s is no charge that is read", excerpt(column(line, 36, 39)))
 	}
+	if parity := column(line, 39, 42); parity == "1" || parity == "2" {
+		s.stereo = true
+	}
 	s.m.Atoms = append(s.m.Atoms, a)
 	return nil
 }
 
-// bondTypes are the orders of bonds, by their type in a file.
-var bondTypes = map[string]string{"1": "SING", "2": "DOUB", "3": "TRIP", "4": "AROM"}
+// bondTypes are the orders of bonds, by their type in a file. Type 9 is from the donor to the acceptor; RDKit reads it
+// in V2000, too.
+var bondTypes = map[string]string{"1": "SING", "2": "DOUB", "3": "TRIP", "4": "AROM", "9": Dative}
 
 // bond reads the line of a bond.
 func (s *sdfReader) bond(line string) error {
@@ -150,10 +175,10 @@ func (s *sdfReader) bond(line string) error {
 	}
 	order, ok := bondTypes[column(line, 6, 9)]
 	if a == 0 || b == 0 || !ok {
-		return s.in.errorf("want two atoms from 1 and a bond of the type 1 to 4, not %s", excerpt(line))
+		return s.in.errorf("want two atoms from 1 and a bond of the type 1 to 4 or 9, not %s", excerpt(line))
 	}
 	if stereo := column(line, 9, 12); stereo == "1" || stereo == "6" {
-		s.wedges = true
+		s.stereo = true
 	}
 	s.m.Bonds = append(s.m.Bonds, MoleculeBond{a - 1, b - 1, order})
 	return nil

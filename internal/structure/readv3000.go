@@ -111,6 +111,8 @@ func (s *sdfReader) extendedAtom(words []string, index map[string]int) error {
 			if text != "0" {
 				return s.in.errorf("radicals are not read")
 			}
+		case "CFG":
+			s.stereo = s.stereo || text == "1" || text == "2"
 		}
 	}
 	index[words[0]] = len(s.m.Atoms)
@@ -130,12 +132,12 @@ func (s *sdfReader) extendedBond(words []string, index map[string]int) error {
 	a, okA := index[words[2]]
 	b, okB := index[words[3]]
 	if !ok || !okA || !okB {
-		return s.in.errorf("want a bond of the type 1 to 4 and two atoms that are there, not %s",
+		return s.in.errorf("want a bond of the type 1 to 4 or 9 and two atoms that are there, not %s",
 			excerpt(strings.Join(words[1:4], " ")))
 	}
 	for _, value := range words[4:] {
 		if name, text, _ := strings.Cut(value, "="); strings.EqualFold(name, "CFG") && (text == "1" || text == "3") {
-			s.wedges = true
+			s.stereo = true
 		}
 	}
 	s.m.Bonds = append(s.m.Bonds, MoleculeBond{a, b, order})

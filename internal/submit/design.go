@@ -122,7 +122,7 @@ func (r *Resolver) designFile(
 	if err != nil {
 		return runs.LibraryFile{}, err
 	}
-	if i := slices.IndexFunc(item.Files, func(f runs.LibraryFile) bool { return f.Name == ref.Name }); i >= 0 {
+	if i := slices.IndexFunc(item.Files, func(f runs.LibraryFile) bool { return isNamed(f, ref.Name) }); i >= 0 {
 		return item.Files[i], nil
 	}
 	if len(item.Files) == 1 {

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -12,8 +13,10 @@ import (
 
 	"pleat"
 	"pleat/api"
+	"pleat/internal/bcif"
 	"pleat/internal/component"
 	"pleat/internal/msa"
+	"pleat/internal/pae"
 	"pleat/internal/structure"
 	"pleat/internal/yamltree"
 )
@@ -24,36 +27,44 @@ const (
 	maxFileName = 128      // characters
 )
 
-// FileKind is a kind of file that a library may hold, with its media type and the check of its content.
+// FileKind is a kind of file that a library may hold: the name under which it is stored, its media type and the check
+// of its content.
 type FileKind struct {
+	Name        string
 	ContentType string
 	check       func(r io.Reader) error
 }
 
-// FramePDB is the kind of structures that the service writes itself; they need no check.
-var FramePDB = FileKind{ContentType: "chemical/x-pdb"}
+// FramePDB returns the kind of structures that the service writes itself; they need no check.
+func FramePDB(name string) FileKind { return FileKind{Name: name, ContentType: "chemical/x-pdb"} }
 
 // fileLimits bound the structures that users upload.
 var fileLimits = structure.Limits{Bytes: MaxFile, Atoms: 500_000, Residues: 200_000}
 
 // fileKinds are the kinds by the ending of a file's name, in lower case.
 var fileKinds = map[string]FileKind{
-	".pdb":   {"chemical/x-pdb", checkPDB},
-	".ent":   {"chemical/x-pdb", checkPDB},
-	".cif":   {"chemical/x-mmcif", checkCIF},
-	".mmcif": {"chemical/x-mmcif", checkCIF},
-	".sdf":   {"chemical/x-mdl-sdfile", checkSDF},
-	".json":  {"application/json", checkJSON},
-	".fasta": {"text/x-fasta", checkFASTA},
-	".fa":    {"text/x-fasta", checkFASTA},
-	".faa":   {"text/x-fasta", checkFASTA},
-	".a3m":   {"text/x-a3m", msa.Check},
-	".yaml":  {"application/yaml", checkYAML},
-	".yml":   {"application/yaml", checkYAML},
+	".pdb":   {ContentType: "chemical/x-pdb", check: checkPDB},
+	".ent":   {ContentType: "chemical/x-pdb", check: checkPDB},
+	".cif":   {ContentType: cifType, check: checkCIF},
+	".mmcif": {ContentType: cifType, check: checkCIF},
+	".sdf":   {ContentType: "chemical/x-mdl-sdfile", check: checkSDF},
+	".mol":   {ContentType: "chemical/x-mdl-molfile", check: checkSDF},
+	".json":  {ContentType: "application/json", check: checkJSON},
+	".npz":   {ContentType: "application/zip", check: checkPAE},
+	".fasta": {ContentType: "text/x-fasta", check: checkFASTA},
+	".fa":    {ContentType: "text/x-fasta", check: checkFASTA},
+	".faa":   {ContentType: "text/x-fasta", check: checkFASTA},
+	".a3m":   {ContentType: "text/x-a3m", check: msa.Check},
+	".yaml":  {ContentType: "application/yaml", check: checkYAML},
+	".yml":   {ContentType: "application/yaml", check: checkYAML},
 }
 
-// fileEndings lists the keys of fileKinds for messages.
-const fileEndings = ".pdb, .ent, .cif, .mmcif, .sdf, .json, .fasta, .fa, .faa, .a3m, .yaml and .yml"
+// cifType is the media type of mmCIF.
+const cifType = "chemical/x-mmcif"
+
+// fileEndings lists the keys of fileKinds for messages, with those of [pleat.StoredName].
+const fileEndings = ".pdb, .ent, .pdb1, .cif, .mmcif, .pdbx, .bcif, .sdf, .mol, .json, .npz, .fasta, .fa, .faa, " +
+	".a3m, .yaml and .yml, and each of these in .gz"
 
 // KindOfFile returns the kind of an uploaded file by its name. An error has CodeInvalid: the name is no plain file
 // name, or its ending is not known.
@@ -71,12 +82,35 @@ func KindOfFile(name string) (FileKind, error) {
 	case name[0] == '.' || strings.ContainsFunc(name, forbidden):
 		return FileKind{}, pleat.InvalidField("files", ": the name %q is not a plain file name", pleat.Clip(name))
 	}
-	kind, ok := fileKinds[strings.ToLower(path.Ext(name))]
-	if !ok {
+	stored := pleat.StoredName(name)
+	kind, ok := fileKinds[strings.ToLower(path.Ext(stored))]
+	if reason := otherFormats[strings.ToLower(path.Ext(stored))]; reason != "" {
+		return FileKind{}, pleat.InvalidField("files", ": %q %s", pleat.Clip(name), reason)
+	}
+	if !ok || path.Ext(stored) == stored {
 		return FileKind{}, pleat.InvalidField("files", ": %q is of no known type; names may end in %s",
 			pleat.Clip(name), fileEndings)
 	}
+	if kind.Name = stored; pleat.IsAssemblyFile(strings.TrimSuffix(strings.ToLower(name), ".gz")) {
+		kind.check = checkAssembly
+	}
 	return kind, nil
+}
+
+// Convert returns the text as which a binary file of this kind is stored: the mmCIF of BinaryCIF. A nil text means that
+// the file is stored as it is; rest reads all of it. An error is one of r, or a sentence about "it".
+func (k FileKind) Convert(r io.Reader) (text []byte, rest io.Reader, err error) {
+	in := bufio.NewReader(r)
+	head, _ := in.Peek(1) // the next read meets the error again
+	if k.ContentType != cifType || !bcif.Is(head) {
+		return nil, in, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, MaxFile+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err = bcif.Text(raw, MaxFile)
+	return text, nil, err
 }
 
 // Check reads a file to its end and returns what is wrong with it as one of this kind, as a sentence about "it". It may
@@ -94,14 +128,37 @@ func checkPDB(r io.Reader) error {
 	return err
 }
 
+// checkAssembly checks that a file is a structure in PDB format with one model: the copies of an assembly are models of
+// their own in this format, of which readers take the first.
+func checkAssembly(r io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(r, MaxFile))
+	if err != nil {
+		return err
+	}
+	models := bytes.Count(append([]byte("\n"), text...), []byte("\nMODEL "))
+	if models > 1 {
+		return fmt.Errorf("it has the copies of an assembly as %d models, of which only the first would be read; "+
+			"upload the assembly as mmCIF", models)
+	}
+	return checkPDB(bytes.NewReader(text))
+}
+
 // checkCIF checks that a file is a structure in mmCIF format, within fileLimits, or a chemical component.
 func checkCIF(r io.Reader) error {
 	var start bytes.Buffer // a component is at most as long as this holds
 	read := io.LimitReader(io.TeeReader(r, &start), component.MaxBytes)
-	if _, _, err := component.Read("x.cif", read); err == nil {
+	_, _, unfit := component.Read("x.cif", read)
+	if unfit == nil {
 		return nil
 	}
+	crystal := bytes.Contains(bytes.ToLower(start.Bytes()), []byte("_atom_site_fract_x"))
 	_, err := structure.ReadCIF(io.MultiReader(&start, r), fileLimits)
+	if err != nil && bytes.Contains(start.Bytes(), []byte("_chem_comp_atom.")) {
+		return fmt.Errorf("it is no structure, and as a component it %w", unfit)
+	}
+	if err != nil && crystal {
+		return errors.New("it is the CIF of a crystal of small molecules, which is not mmCIF; give the molecule as SDF")
+	}
 	return err
 }
 
@@ -126,7 +183,35 @@ func checkYAML(r io.Reader) error {
 	return yamltree.Check("it", text)
 }
 
-// checkJSON checks that a file is one JSON object or array, nested at most api.MaxDepth levels deep.
+// checkPAE checks that a file holds predicted aligned errors.
+func checkPAE(r io.Reader) error {
+	_, err := pae.Read(r)
+	return err
+}
+
+// otherFormats say of files that are not read, by the ending of their names, what they are and what to do.
+var otherFormats = map[string]string{
+	".pqr": "is PQR, which has charges and radii where PDB has occupancies and B-factors; upload the structure as " +
+		"PDB or mmCIF",
+	".pdbqt": "is PDBQT of AutoDock; convert it to PDB, or a ligand to SDF, with Open Babel or Meeko",
+	".gro":   "is a structure of GROMACS; convert it to PDB with gmx editconf",
+	".mol2":  "is MOL2; convert it to SDF, for example with Open Babel",
+	".xyz":   "is XYZ, which has neither residues nor bonds; upload a structure as PDB or mmCIF, a molecule as SDF",
+	".mmtf":  "is MMTF, which is no longer made; upload the structure as mmCIF or BinaryCIF",
+	".mae":   "is a file of Maestro; export a structure as PDB or mmCIF, a molecule as SDF",
+	".pkl":   "is a pickle of Python, which is a program and is not read; write its content as JSON",
+	".sto":   "is an alignment in the Stockholm format; convert it to A3M, for example with reformat.pl of HH-suite",
+	".aln":   "is an alignment of Clustal; convert it to A3M, for example with reformat.pl of HH-suite",
+	".zip":   "is an archive; upload the files in it",
+	".tar":   "is an archive; upload the files in it",
+	".tgz":   "is an archive; upload the files in it",
+	".bz2":   "is compressed with bzip2; decompress it, or use gzip",
+	".xz":    "is compressed with xz; decompress it, or use gzip",
+	".zst":   "is compressed with Zstandard; decompress it, or use gzip",
+}
+
+// checkJSON checks that a file is one JSON object or array, nested at most api.MaxDepth levels deep. Predicted aligned
+// errors in it must be complete.
 func checkJSON(r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -141,6 +226,9 @@ func checkJSON(r io.Reader) error {
 	}
 	var bad *json.SyntaxError
 	if err := json.Unmarshal(data, new(anyJSON)); !errors.As(err, &bad) {
+		if _, err = pae.ReadJSON(data); errors.Is(err, pae.ErrNone) {
+			return nil // of something else
+		}
 		return err
 	}
 	at := int(bad.Offset)
@@ -150,6 +238,11 @@ func checkJSON(r io.Reader) error {
 		return fmt.Errorf("it has data after its JSON document, at line %d, column %d", line, column)
 	case at >= len(data):
 		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", len(data))
+	}
+	for _, word := range []string{"NaN", "Infinity"} {
+		if strings.HasPrefix(string(data[max(0, at-1):min(len(data), at+8)]), word) {
+			return fmt.Errorf("it has %s at line %d, column %d, where JSON must have a number", word, line, column)
+		}
 	}
 	return fmt.Errorf("it is not JSON, at line %d, column %d", line, column)
 }

@@ -67,7 +67,7 @@ func (r *Resolver) namedFiles(ctx context.Context, by Caller, list []LibraryFile
 			}
 			items[f.Item] = item
 		}
-		k := slices.IndexFunc(item.Files, func(file runs.LibraryFile) bool { return file.Name == f.Name })
+		k := slices.IndexFunc(item.Files, func(file runs.LibraryFile) bool { return isNamed(file, f.Name) })
 		if k < 0 {
 			return nil, pleat.InvalidField(at+".fileName", " is %q; the library item has no file of this name",
 				pleat.Clip(f.Name))
@@ -90,7 +90,10 @@ func (r *Resolver) namedFiles(ctx context.Context, by Caller, list []LibraryFile
 func (n *namedFiles) find(name string) (*namedFile, error) {
 	i, ok := n.paths[name]
 	if !ok {
-		i, ok = n.names[path.Base(strings.ReplaceAll(name, `\`, "/"))]
+		base := path.Base(strings.ReplaceAll(name, `\`, "/"))
+		if i, ok = n.names[base]; !ok {
+			i, ok = n.names[pleat.StoredName(base)]
+		}
 	}
 	if !ok {
 		return nil, pleat.Invalidf("files has none that stands for %q; add its libraryItemId and fileName",

@@ -205,7 +205,7 @@ type fileRole struct {
 var (
 	// The roles: the structure that a workflow looks at, and its predicted aligned errors.
 	structureFile = fileRole{Name: "structure", Endings: pleat.StructureEndings}
-	paeFile       = fileRole{Name: "PAE", Endings: []string{".json"}}
+	paeFile       = fileRole{Name: "PAE", Endings: []string{".json", ".npz"}}
 )
 
 // ownFile is File for a field of a request that names the item: one that is not owner's is a fault of libraryItemId.
@@ -219,6 +219,11 @@ func (r *References) ownFile(
 	return file, err
 }
 
+// isNamed reports whether a file has a name, or was uploaded under it.
+func isNamed(f runs.LibraryFile, name string) bool {
+	return f.Name == name || f.Name == pleat.StoredName(name)
+}
+
 // File returns the library file in reach that ref names, or the first of the item that fits the role. An error has
 // CodeNotFound for an item out of reach, or CodeInvalid for one without such a file.
 func (r *References) File(
@@ -229,7 +234,7 @@ func (r *References) File(
 		return runs.LibraryFile{}, err
 	}
 	fits := func(f runs.LibraryFile) bool {
-		return (ref.Name == "" || f.Name == ref.Name) &&
+		return (ref.Name == "" || isNamed(f, ref.Name)) &&
 			slices.Contains(role.Endings, strings.ToLower(path.Ext(f.Name)))
 	}
 	if i := slices.IndexFunc(item.Files, fits); i >= 0 {

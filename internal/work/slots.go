@@ -8,8 +8,8 @@ import (
 
 	"pleat"
 	"pleat/internal/engine"
+	"pleat/internal/pae"
 	"pleat/internal/queue"
-	"pleat/internal/report"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/tasks"
 )
@@ -208,6 +208,6 @@ func (t *runningTask) writingMemory() int64 {
 		return 0
 	}
 	j := pleat.Job{Sequences: t.Fold.Sequences}
-	n := int64(min(j.Tokens(), report.MaxPAE))
+	n := int64(min(j.Tokens(), pae.MaxRows))
 	return 16 * n * n
 }

@@ -115,6 +115,7 @@ ORDERS = {
     "DOUB": Chem.BondType.DOUBLE,
     "TRIP": Chem.BondType.TRIPLE,
     "AROM": Chem.BondType.AROMATIC,
+    "DATI": Chem.BondType.DATIVE,
 }
 
 

@@ -37,7 +37,7 @@ func (b batchInput) read(cmd *cobra.Command, c *api.Client, path string) (api.Cr
 		Kind:   string(pleat.BatchList),
 		Params: &api.Params{ModelName: b.model, Seed: cli.TextOrNil(b.seed)},
 	}
-	out.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	out.Name = inputStem(path)
 	if path == "-" {
 		out.Name = "batch"
 	}

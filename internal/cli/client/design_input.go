@@ -144,7 +144,7 @@ func designTarget(cmd *cobra.Command, c *api.Client, arg string) (target map[str
 		return map[string]any{"sourceJobId": arg}, "", nil
 	}
 	name := filepath.Base(arg)
-	if ending := strings.ToLower(filepath.Ext(name)); !slices.Contains(pleat.StructureEndings, ending) {
+	if !pleat.IsStructureFile(name) {
 		return nil, "", cli.Usagef("%q is neither a job's identifier nor a structure file, whose name ends in %s", arg,
 			strings.Join(pleat.StructureEndings, ", "))
 	}

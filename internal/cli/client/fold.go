@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,10 +16,12 @@ import (
 	"pleat/api"
 	"pleat/internal/cli"
 	"pleat/internal/cli/results"
+	"pleat/internal/compressed"
 	"pleat/internal/config"
 	"pleat/internal/facts"
 	"pleat/internal/format"
 	"pleat/internal/msa"
+	"pleat/internal/submit"
 	"pleat/internal/words"
 )
 
@@ -253,7 +255,7 @@ func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.Cr
 	}
 	name := ""
 	if path != "-" {
-		name = words.Shorten(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), pleat.MaxName)
+		name = words.Shorten(inputStem(path), pleat.MaxName)
 	}
 	from, err := openSources(cmd, dir)
 	if err != nil {
@@ -382,7 +384,10 @@ func checkAlignments(cmd *cobra.Command, c *api.Client, jobs []api.CreateJob) er
 		if err != nil {
 			return err
 		}
-		err = msa.Check(in)
+		plain, err := compressed.Reader(p, in)
+		if err == nil {
+			err = msa.Check(io.LimitReader(plain, submit.MaxFile+1))
+		}
 		in.Close()
 		if err != nil {
 			return fmt.Errorf("%s is not an alignment: %w", p, err)

@@ -44,7 +44,13 @@ type inputFile struct {
 }
 
 // stem is the name of the file without its ending.
-func (f *inputFile) stem() string { return strings.TrimSuffix(f.name, filepath.Ext(f.name)) }
+func (f *inputFile) stem() string { return inputStem(f.name) }
+
+// inputStem is the name of an input without its folder and endings.
+func inputStem(path string) string {
+	name := pleat.StoredName(filepath.Base(path))
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
 
 // openInputs reads all inputs of a folder once, to find their faults and what they name. The files that an input names
 // are not inputs. The caller must close the sources.
@@ -95,7 +101,7 @@ func (in *inputFolder) list(cmd *cobra.Command) error {
 		case strings.HasPrefix(name, "."):
 		case e.IsDir():
 			folders++
-		case slices.Contains(inputEndings, strings.ToLower(filepath.Ext(name))):
+		case slices.Contains(inputEndings, strings.ToLower(filepath.Ext(pleat.StoredName(name)))):
 			in.files = append(in.files, inputFile{name: name})
 		}
 	}

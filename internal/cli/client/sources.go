@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"pleat"
 	"pleat/internal/cli"
+	"pleat/internal/compressed"
 	"pleat/internal/format"
 	"pleat/internal/msa"
 	"pleat/internal/submit"
@@ -169,12 +171,43 @@ func (s *sources) candidates(f sourceFolder, name string) []string {
 	return out
 }
 
-// open opens the file.
+// open opens the file, as a library stores it: decompressed, and mmCIF for BinaryCIF.
 func (f *sourceFile) open() (io.ReadCloser, error) {
 	if f.inside {
 		return io.NopCloser(strings.NewReader(f.text)), nil
 	}
-	return f.folder.root.Open(f.path)
+	in, err := f.folder.root.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := compressed.Reader(f.path, in)
+	if err == nil && f.kind == sourceStructure {
+		plain, err = f.converted(plain)
+	}
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return readCloser{plain, in}, nil
+}
+
+// converted returns the text of a structure.
+func (f *sourceFile) converted(in io.Reader) (io.Reader, error) {
+	kind, err := submit.KindOfFile(filepath.Base(f.path))
+	if err != nil {
+		return nil, err
+	}
+	text, rest, err := kind.Convert(in)
+	if text != nil {
+		rest = bytes.NewReader(text)
+	}
+	return rest, err
+}
+
+// readCloser reads one thing and closes another, from which it comes.
+type readCloser struct {
+	io.Reader
+	io.Closer
 }
 
 // size returns the bytes of the file.
@@ -222,9 +255,14 @@ func openInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return os.Open(path)
 }
 
-// readText reads a text of 1 to most bytes, in UTF-8 or what format.Decode takes. Name is that of messages.
+// readText reads a text of 1 to most bytes, in UTF-8 or what format.Decode takes, which may be compressed. Name is that
+// of messages.
 func readText(in io.Reader, name string, most int) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	plain, err := compressed.Reader(name, in)
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(io.LimitReader(plain, int64(most)+1))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read %s: %w", name, err)
@@ -317,11 +355,15 @@ func (f *sourceFile) check(content func(io.Reader) error) error {
 	}
 	defer in.Close()
 	sum := sha256.New()
-	if err := content(io.TeeReader(in, sum)); err != nil {
+	plain := &io.LimitedReader{R: io.TeeReader(in, sum), N: submit.MaxFile + 1}
+	if err := content(plain); err != nil {
 		return err
 	}
-	if _, err := io.Copy(sum, in); err != nil { // what the check has not read
+	if _, err := io.Copy(io.Discard, plain); err != nil { // what the check has not read
 		return err
+	}
+	if plain.N == 0 {
+		return fmt.Errorf("it has more than the %d bytes that are allowed, decompressed", submit.MaxFile)
 	}
 	f.sha256 = hex.EncodeToString(sum.Sum(nil))
 	return nil

@@ -115,9 +115,10 @@ func opener(path string) func() (io.ReadCloser, error) {
 // storedName is the name of a file in the library: that of the file, made plain, with a part of its hash, since files
 // of several folders may have one name.
 func storedName(f *sourceFile) string {
-	ext := strings.ToLower(filepath.Ext(f.path))
-	base := strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
-	return cmp.Or(words.Slug(base, 60), "file") + "-" + f.sha256[:8] + ext
+	name := pleat.StoredName(filepath.Base(f.path))
+	ext := filepath.Ext(name)
+	base := strings.TrimSuffix(name, ext)
+	return cmp.Or(words.Slug(base, 60), "file") + "-" + f.sha256[:8] + strings.ToLower(ext)
 }
 
 // find sets the item with a name that an earlier command made, or creates it. It returns the SHA-256 of its files by

@@ -184,14 +184,15 @@ func (s *simulation) molecule(ctx context.Context) (*calvados.Molecule, error) {
 	if in.PAE == "" {
 		return nil, pleat.Invalidf("preset %s needs the predicted aligned errors, and the source has none", in.Preset)
 	}
-	pae, err := report.ReadPAE(ctx, filepath.Join(s.work.Dir, in.PAE))
+	all, err := report.ReadPAE(ctx, filepath.Join(s.work.Dir, in.PAE))
 	if err != nil {
 		return nil, err
 	}
-	if pae, err = report.ProteinPAE(source, pae); err != nil {
+	protein, err := report.ProteinPAE(source, all)
+	if err != nil {
 		return nil, err
 	}
-	return calvados.FromStructure(source, pae)
+	return calvados.FromStructure(source, protein)
 }
 
 // simulate runs the simulation, from the last attempt's checkpoint if there is one that fits. A checkpoint that cannot

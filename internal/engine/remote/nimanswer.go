@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/internal/pae"
 	"pleat/internal/report"
 	"pleat/internal/structure"
 )
@@ -30,7 +31,7 @@ type nimAnswer struct {
 	IPLDDT      []*float64             `json:"complex_iplddt_scores"`
 	PDE         []*float64             `json:"complex_pde_scores"`  // Å
 	IPDE        []*float64             `json:"complex_ipde_scores"` // Å
-	PAE         [][][]float32          `json:"pae"`                 // Å, by structure
+	PAE         []pae.Matrix           `json:"pae"`                 // Å, by structure
 	Affinities  map[string]nimAffinity `json:"affinities"`          // by ligand
 }
 
@@ -80,12 +81,8 @@ func (a *nimAnswer) prediction(w pleat.Work, q *nimQuery) (*report.Prediction, [
 		return nil, nil, err
 	}
 	tokens := 0
-	if best < len(a.PAE) && len(a.PAE[best]) > 0 {
-		pae, err := report.PAEMatrix(a.PAE[best])
-		if err != nil {
-			return nil, nil, err
-		}
-		s.PAE, tokens = &pae, pae.N
+	if best < len(a.PAE) && a.PAE[best].N > 0 {
+		s.PAE, tokens = &a.PAE[best].Matrix, a.PAE[best].N
 	}
 	if err := s.CountTokens(tokens, nil); err != nil {
 		return nil, nil, err

@@ -100,7 +100,7 @@ func TestNIMWrongStructure(t *testing.T) {
 			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}},
 			"pae":        [][][]float64{nimPAE(3)},
 		},
-		"it must be 0 Å": {
+		"must be a number of Å from 0": {
 			"structures": []any{map[string]any{"structure": nimCIF(t, nimChain(t, "A", 0))}},
 			"pae":        []any{[][]float64{{-1}}},
 		},

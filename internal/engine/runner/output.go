@@ -19,6 +19,7 @@ import (
 	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/facts"
+	"pleat/internal/pae"
 	"pleat/internal/report"
 	"pleat/internal/structure"
 )
@@ -286,8 +287,8 @@ func (q *predictRequest) array(kind string) ([]float32, []int, error) {
 func readFloat32s(in io.Reader, shape []int) ([]float32, error) {
 	n := 1
 	for _, d := range shape {
-		if d < 0 || d > report.MaxPAE {
-			return nil, fmt.Errorf("has the shape %v; a dimension has at most %d values", shape, report.MaxPAE)
+		if d < 0 || d > pae.MaxRows {
+			return nil, fmt.Errorf("has the shape %v; a dimension has at most %d values", shape, pae.MaxRows)
 		}
 		n *= d
 	}

@@ -157,7 +157,7 @@ func (h *Handlers) addFrame(
 		return libraryLink{}, err
 	}
 	f, err := h.Library.Add(ctx, library.NewFile{
-		By: c.In, Item: item.ID, Name: in.OutputFilename, Kind: submit.FramePDB,
+		By: c.In, Item: item.ID, Kind: submit.FramePDB(in.OutputFilename),
 	}, pdb)
 	if err != nil {
 		_, _ = h.Runs.DeleteItem(context.WithoutCancel(ctx), c.In, item.ID) // the first error says more

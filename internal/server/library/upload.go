@@ -2,6 +2,7 @@ package library
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/blob"
+	"pleat/internal/compressed"
 	"pleat/internal/fair"
 	"pleat/internal/garbage"
 	"pleat/internal/server/route"
@@ -120,8 +122,7 @@ func (h *Handlers) storePart(ctx context.Context, up *upload, i *runs.LibraryIte
 		return runs.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
 			pleat.Clip(p.FormName())).At("files")
 	}
-	name := p.FileName()
-	kind, err := submit.KindOfFile(name)
+	kind, err := submit.KindOfFile(p.FileName())
 	if err != nil {
 		return runs.LibraryFile{}, err
 	}
@@ -130,13 +131,17 @@ func (h *Handlers) storePart(ctx context.Context, up *upload, i *runs.LibraryIte
 		return runs.LibraryFile{}, err
 	}
 	replaced := int64(0)
-	if old, err := fileNamed(i, name); err == nil {
+	if old, err := fileNamed(i, kind.Name); err == nil {
 		replaced = old.Bytes
 	}
-	in := up.receive(p, libraryFile{i.ID, name}, use, replaced, h.People.Limits().LibraryBytes)
+	plain, err := compressed.Reader(p.FileName(), p)
+	if err != nil {
+		return runs.LibraryFile{}, storageError(err)
+	}
+	in := up.receive(plain, libraryFile{i.ID, kind.Name}, use, replaced, h.People.Limits().LibraryBytes)
 	defer in.done()
 	return h.Writer.Add(ctx, NewFile{
-		By: people.Reach{User: up.user, Project: i.Owner}, Item: i.ID, Name: name, Kind: kind,
+		By: people.Reach{User: up.user, Project: i.Owner}, Item: i.ID, Kind: kind,
 	}, in)
 }
 
@@ -144,7 +149,6 @@ func (h *Handlers) storePart(ctx context.Context, up *upload, i *runs.LibraryIte
 type NewFile struct {
 	By   people.Reach
 	Item pleat.ItemID
-	Name string
 	Kind submit.FileKind
 }
 
@@ -168,7 +172,7 @@ func NewWriter(c WriterConfig) *Writer { return &Writer{c, fair.NewTurns(uploadC
 // Add streams a file to the artifact store, checks it and adds it to its library item. A file that is refused is
 // removed, and so is one that it replaces; garbage collection removes what a crash leaves behind.
 func (w *Writer) Add(ctx context.Context, n NewFile, r io.Reader) (runs.LibraryFile, error) {
-	f := runs.LibraryFile{Name: n.Name, ContentType: n.Kind.ContentType, Key: submit.NewLibraryKey(n.Item)}
+	f := runs.LibraryFile{Name: n.Kind.Name, ContentType: n.Kind.ContentType, Key: submit.NewLibraryKey(n.Item)}
 	info, err := w.cfg.Blobs.Put(ctx, f.Key, io.LimitReader(r, submit.MaxFile+1))
 	if err == nil {
 		f.Bytes, f.SHA256, f.Created = info.Bytes, info.SHA256, w.cfg.DB.Now()
@@ -225,14 +229,39 @@ func (w *Writer) check(ctx context.Context, n NewFile, f *runs.LibraryFile) erro
 		return storageError(err)
 	}
 	defer in.Close()
-	err = n.Kind.Check(bufio.NewReaderSize(blob.ContextReader(ctx, in), 64<<10))
+	err = w.checkContent(ctx, n, f, bufio.NewReaderSize(blob.ContextReader(ctx, in), 64<<10))
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return pleat.InvalidField("files", ": %q takes longer than %s to check; it may be too large",
 			pleat.Clip(f.Name), checkTime)
 	}
+	if pleat.CodeOf(err) == pleat.CodeUnavailable {
+		return err
+	}
 	if err != nil {
 		return pleat.InvalidField("files", ": %q is not what its name says: %s", pleat.Clip(f.Name),
 			words.Shorten(err.Error(), 200))
+	}
+	return nil
+}
+
+// checkContent checks the content of a stored file. A binary file is replaced by the text as which it is stored.
+func (w *Writer) checkContent(ctx context.Context, n NewFile, f *runs.LibraryFile, in io.Reader) error {
+	text, rest, err := n.Kind.Convert(in)
+	switch {
+	case err != nil:
+		return err
+	case text == nil:
+		return n.Kind.Check(rest)
+	}
+	if err := n.Kind.Check(bytes.NewReader(text)); err != nil {
+		return err
+	}
+	w.cfg.Cleaner.Unused(ctx, f.Key)
+	f.Key = submit.NewLibraryKey(n.Item)
+	info, err := w.cfg.Blobs.Put(ctx, f.Key, bytes.NewReader(text))
+	f.Bytes, f.SHA256 = info.Bytes, info.SHA256
+	if err != nil {
+		return storageError(err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"pleat/internal/server/route"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
+	"pleat/internal/submit"
 )
 
 // A client whose file finds no place before its time ends is told to try again; that is no fault of the service.
@@ -18,7 +19,8 @@ func TestNoPlaceInTime(t *testing.T) {
 	w := &Writer{checks: fair.NewTurns(0)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	err := w.check(ctx, NewFile{By: people.Reach{User: "ann"}, Name: "x.pdb"}, &runs.LibraryFile{Bytes: 1})
+	file := NewFile{By: people.Reach{User: "ann"}, Kind: submit.FramePDB("x.pdb")}
+	err := w.check(ctx, file, &runs.LibraryFile{Bytes: 1})
 	if status, message := route.Refusal(err); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", status, message)
 	}

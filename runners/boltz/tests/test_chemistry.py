@@ -85,6 +85,22 @@ class Components(unittest.TestCase):
         self.assertNotEqual(*found)
         self.assertTrue(all("@" in text for text in found))
 
+    def test_dative_file(self):
+        from rdkit import Chem
+
+        # Cisplatin: the nitrogens, with a fourth bond to the platinum, have three hydrogens and no charge.
+        atoms = [
+            ("N1", "N", 0, "N", 2.027, 0.128, -0.519),
+            ("PT1", "Pt", 0, "N", -0.122, 0.036, 0.255),
+            ("CL1", "Cl", 0, "N", -0.402, -0.146, -2.256),
+            ("CL2", "Cl", 0, "N", -2.333, 1.065, 0.590),
+            ("N2", "N", 0, "N", 0.801, 0.573, 2.082),
+        ]
+        bonds = [("N1", "PT1", "DATI"), ("PT1", "CL1", "SING"), ("PT1", "CL2", "SING"), ("N2", "PT1", "DATI")]
+        mol = self.file(atoms, bonds)
+        found = Chem.MolToSmiles(mol, isomericSmiles=False)
+        self.assertEqual(found, Chem.CanonSmiles("[NH3]->[Pt](Cl)(Cl)<-[NH3]"))
+
     def test_aromatic_file(self):
         import math
 

@@ -243,7 +243,7 @@ function SourceField({ draft, sources, setText, addFile, name, label, placeholde
         <div class="row">
           <FileButton
             class="quiet small"
-            accept=".csv,.tsv,.txt,.fasta,.fa,.faa,.fna,.json,.smi"
+            accept=".csv,.tsv,.txt,.fasta,.fa,.faa,.fna,.json,.smi,.gz"
             inputLabel={`File of ${label}`}
             onFiles={([opened]) => opened && addFile(name, opened)}
           >

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { BatchKind } from '../api'
 import { Segments } from '../controls'
 import { bytes } from '../format'
+import { plainFile } from '../plainFile'
 import { DryRun } from './DryRun'
 import { type Draft, emptyDraft, parseLigands, parseRows, type SourceName, type Sources, type Text } from './draft'
 import { isJSON, readBatch } from './input'
@@ -34,9 +35,11 @@ export function NewBatch() {
       setError(`${text.file || 'The text'} could not be read: ${(e as Error).message}`)
     }
   }
-  const addFile = async (name: SourceName, file: File) => {
-    if (file.size > maxFileBytes)
-      return setError(`${file.name} has ${bytes(file.size)}; a batch may have ${bytes(maxFileBytes)}`)
+  const addFile = async (name: SourceName, chosen: File) => {
+    if (chosen.size > maxFileBytes)
+      return setError(`${chosen.name} has ${bytes(chosen.size)}; a batch may have ${bytes(maxFileBytes)}`)
+    const file = await plainFile(chosen, maxFileBytes).catch((e: Error) => e)
+    if (file instanceof Error) return setError(file.message)
     setText(name, { text: (await file.text()).replace(/^\ufeff/, ''), file: file.name })
   }
   return (

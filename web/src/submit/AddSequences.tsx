@@ -74,7 +74,7 @@ export function AddSequences({ addText, addFiles, first }: Props) {
           )}
           <FileButton
             multiple
-            accept=".fasta,.fa,.faa,.fna,.json,.yaml,.yml,.csv,.tsv,.txt,.a3m"
+            accept=".fasta,.fa,.faa,.fna,.json,.yaml,.yml,.csv,.tsv,.txt,.a3m,.gz"
             class="quiet"
             onFiles={(files) => void addFiles(files)}
           >

@@ -2,6 +2,8 @@
 import { useState } from 'preact/hooks'
 import { FileButton } from '../controls'
 import { plural } from '../format'
+import { plainFile } from '../plainFile'
+import { maxAlignmentBytes } from './alignment'
 import { alignmentProblem, type Item, usesAlignments } from './draft'
 import { attachAlignment, draft, model, removeAlignments } from './state'
 
@@ -13,7 +15,7 @@ export function AlignmentRow({ item, title }: { item: Item; title: string }) {
     if (!file) return
     setReading(true)
     try {
-      await attachAlignment(file, item.key)
+      await attachAlignment(await plainFile(file, maxAlignmentBytes), item.key)
       setError('')
     } catch (e) {
       setError((e as Error).message)
@@ -35,7 +37,7 @@ export function AlignmentRow({ item, title }: { item: Item; title: string }) {
           </span>
         )}
         <FileButton
-          accept=".a3m"
+          accept=".a3m,.gz"
           class="bare"
           disabled={reading}
           aria-label={alignment ? `Replace the alignment of ${title}` : `Upload an alignment for ${title}`}

@@ -2,8 +2,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api } from '../api'
 import { bytes } from '../format'
+import { plainFile } from '../plainFile'
 import { navigate, query } from '../router'
 import { AddSequences } from './AddSequences'
+import { maxAlignmentBytes } from './alignment'
 import { fromBody } from './body'
 import { Constraints } from './Constraints'
 import { emptyDraft, itemFrom } from './draft'
@@ -66,10 +68,12 @@ export function Submit() {
       setError(`${fileName || 'The text'} could not be read: ${(e as Error).message}`)
     }
   }
-  const addFiles = async (files: File[]) => {
-    const other = files.find((file) => !isAlignment(file))
+  const addFiles = async (chosen: File[]) => {
     setError('')
+    let other: File | undefined
     try {
+      const files = await Promise.all(chosen.map((file) => plainFile(file, maxAlignmentBytes)))
+      other = files.find((file) => !isAlignment(file))
       for (const file of files.filter(isAlignment)) await attachAlignment(file)
     } catch (e) {
       setError((e as Error).message)
