@@ -1,6 +1,7 @@
 package pleat
 
 import (
+	"fmt"
 	"strings"
 
 	"pleat/internal/chem"
@@ -40,7 +41,7 @@ func (r *references) atomOf(field string, a *AtomRef, s *Sequence) {
 			return
 		}
 		if strings.EqualFold(has.Name, a.Atom) {
-			near = "; did you mean " + has.Name + "?"
+			near = fmt.Sprintf("; did you mean %q? Residue", has.Name)
 		}
 		names = append(names, has.Name)
 	}
@@ -48,9 +49,9 @@ func (r *references) atomOf(field string, a *AtomRef, s *Sequence) {
 		return // not known
 	}
 	if near == "" {
-		near = ";"
+		near = "; residue"
 	}
-	r.fault(field, " is %q%s residue %d of chain %s is %s, with the atoms %s", Clip(a.Atom), near, a.Residue,
+	r.fault(field, " is %q%s %d of chain %s is %s, with the atoms %s", Clip(a.Atom), near, a.Residue,
 		Clip(a.Chain), code, ListNames(names, 40))
 }
 

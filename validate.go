@@ -269,19 +269,25 @@ func (v *validation) ligand(i int) {
 	case s.Text == "":
 		v.textFault(i, " is empty; it must be a SMILES, or a CCD code with is_ccd true")
 	case s.CCD && len(forms) > 0 && !slices.Contains(forms, FormCCD):
-		v.textFault(i, ": the model %q takes ligands as SMILES only, not as CCD codes", v.model.Name)
+		v.formFault(i, "takes ligands as SMILES only, not as CCD codes")
 	case s.CCD:
 		s.Text = strings.ToUpper(s.Text)
 		if !IsCCD(s.Text) {
 			v.textFault(i, " is %q; a CCD code has 1 to 5 letters and digits", Clip(s.Text))
 		}
 	case len(forms) > 0 && !slices.Contains(forms, FormSMILES):
-		v.textFault(i, ": the model %q takes ligands as CCD codes only, not as SMILES", v.model.Name)
+		v.formFault(i, "takes ligands as CCD codes only, not as SMILES")
 	default:
 		if err := CheckSMILES(s.Text); err != nil {
 			v.textFault(i, " %s", err)
 		}
 	}
+}
+
+// formFault records that the model does not take sequence i in the form that it has.
+func (v *validation) formFault(i int, what string) {
+	v.faulty[i] = true
+	v.fault(v.job.Sequences[i].Path(i)+".sequence", ": the model %q %s", v.model.Name, what)
 }
 
 // CheckSMILES checks the text of a ligand that is a SMILES. The error is a sentence without its subject.
