@@ -58,7 +58,11 @@ func (j *Job) sizeOf(s *Sequence, l *ModelLimits) entitySize {
 	}
 	seen := map[string]chem.Entry{} // finding a definition takes longer than looking it up
 	for _, m := range s.Modifications {
-		if l.parent(s.Kind, m.CCD) != "" || m.Residue < 1 || m.Residue > len(s.Text) {
+		if m.Residue < 1 || m.Residue > len(s.Text) {
+			continue // a fault of its own
+		}
+		if parent, _ := chem.LookUp(l.parent(s.Kind, m.CCD)); parent.Heavy > 0 {
+			out.atoms += parent.Heavy - parent.Leaving - residueAtoms(s.Kind, s.Text[m.Residue-1])
 			continue
 		}
 		e, found := seen[m.CCD]
