@@ -51,12 +51,12 @@ func (r *references) atomOf(field string, a *AtomRef, s *Sequence) {
 	if near == "" {
 		near = "; residue"
 	}
-	r.fault(field, " is %q%s %d of chain %s is %s, with the atoms %s", Clip(a.Atom), near, a.Residue,
+	r.fault(field, " is %q%s %d of chain %s is %s, which has the atoms %s", Clip(a.Atom), near, a.Residue,
 		Clip(a.Chain), code, ListNames(names, 40))
 }
 
-// residueCode returns the code of a residue of the sequence as a model with limits l folds it; empty: it is unknown, or a
-// SMILES.
+// residueCode returns the code of a residue of the sequence as a model with limits l folds it; empty: it is unknown, or
+// a SMILES.
 func (s *Sequence) residueCode(residue int, l *ModelLimits) string {
 	if s.Kind == Ligand {
 		if s.CCD {

@@ -217,8 +217,8 @@ func (r *references) chain(name, field string) int {
 	return i
 }
 
-// residue checks that a chain has a residue. A ligand is one residue. It returns the index of the sequence, and -1 with a
-// fault if there is no such residue.
+// residue checks that a chain has a residue. A ligand is one residue. It returns the index of the sequence, and -1 with
+// a fault if there is no such residue.
 func (r *references) residue(chain string, index int, chainField, indexField string) int {
 	i := r.chain(chain, chainField)
 	if i < 0 || r.faulty[i] {

@@ -38,7 +38,7 @@ type ModelLimits struct {
 	// ConfusesForms, ConfusesCyclic and ConfusesModifications.
 	Confuses []string `json:"confuses,omitempty"`
 
-	Constraints   []string     `json:"constraints,omitempty"`    // the kinds it takes: pocket, bond, contact; empty: all
+	Constraints   []string     `json:"constraints,omitempty"`    // the kinds: pocket, bond, contact; empty: all
 	Pockets       int          `json:"pockets,omitempty"`        // entries of constraints.pocket
 	PocketBinders []EntityKind `json:"pocket_binders,omitempty"` // kinds of chains that may be the binder; empty: all
 	// PocketResidues are the kinds of chains whose residues pockets and contacts may name; empty: all. Without ligands,
@@ -136,8 +136,8 @@ func (v *validation) modificationLimits(i int) {
 		}
 		for _, name := range v.model.Limits.Backbone[s.Kind] {
 			if !slices.ContainsFunc(e.Atoms, func(a chem.Atom) bool { return a.Name == name }) {
-				v.fault(at, " is %s, a component without an atom %s; a modified residue of a %s has the atoms %s "+
-					"for the model %q", m.CCD, name, s.Kind, ListNames(v.model.Limits.Backbone[s.Kind], 10), v.model.Name)
+				v.fault(at, " is %s, a component without an atom %s; the model %q needs the atoms %s in a modified "+
+					"residue of a %s", m.CCD, name, v.model.Name, ListNames(v.model.Limits.Backbone[s.Kind], 10), s.Kind)
 				break
 			}
 		}
@@ -168,19 +168,20 @@ func (v *validation) ligandLimits(i int) {
 		v.fault(path+".property_type", ": an affinity is that of a ligand for a protein, and the job has no protein")
 	}
 	if !s.CCD && strings.Contains(s.Text, ".") {
-		v.fault(path+".sequence", " is a SMILES of several molecules, with '.' between them; an affinity is that of one "+
-			"molecule")
+		v.fault(path+".sequence", " is a SMILES of several molecules, with '.' between them; an affinity is that of "+
+			"one molecule")
 	}
 	same := func(o Sequence) bool { return o.Kind == Ligand && o.Text == s.Text && o.CCD == s.CCD }
-	if k := slices.IndexFunc(v.job.Sequences[:i], same); k >= 0 {
-		v.fault(path+".property_type", ": %s is the same ligand; an affinity is predicted for a single copy", itemPath(k))
-	} else if k = slices.IndexFunc(v.job.Sequences[i+1:], same); k >= 0 {
-		v.fault(path+".property_type", ": %s is the same ligand; an affinity is predicted for a single copy",
-			itemPath(i+1+k))
+	for k := range v.job.Sequences {
+		if k != i && same(v.job.Sequences[k]) {
+			v.fault(path+".property_type", ": %s is the same ligand; an affinity is predicted for a single copy",
+				itemPath(k))
+			break
+		}
 	}
 	if size := v.job.ligandSize(s); l.AffinityAtoms > 0 && size.unknown == "" && size.atoms > l.AffinityAtoms {
-		v.fault(path+".property_type", ": the ligand has %d atoms besides hydrogen; the model %q predicts the affinity of "+
-			"a ligand of at most %d", size.atoms, v.model.Name, l.AffinityAtoms)
+		v.fault(path+".property_type", ": the ligand has %d atoms besides hydrogen; the model %q predicts the affinity "+
+			"of a ligand of at most %d", size.atoms, v.model.Name, l.AffinityAtoms)
 	}
 }
 
@@ -198,7 +199,8 @@ func (v *validation) confusion(i int) {
 				ConfusesCyclic:        "has the same residues, and one of the two is cyclic",
 				ConfusesModifications: "has the same residues with other modifications",
 			}[what]
-			v.fault(s.Path(i)+".sequence", ": %s %s; the model %q cannot tell them apart", itemPath(k), words, v.model.Name)
+			v.fault(s.Path(i)+".sequence", ": %s %s; the model %q cannot tell them apart", itemPath(k), words,
+				v.model.Name)
 			return
 		}
 	}
@@ -251,7 +253,8 @@ func (v *validation) totalLimits() {
 		}
 	}
 	if polymers < l.MinChains {
-		v.fault("sequences", ": the job has %d chains of residues; the model %q needs %d", polymers, m.Name, l.MinChains)
+		v.fault("sequences", ": the job has %d chains of residues; the model %q needs %d", polymers, m.Name,
+			l.MinChains)
 	}
 }
 

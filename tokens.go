@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// unknownAtoms is how many atoms count for a component whose definition is not known here: the most that a component
-	// may have.
+	// unknownAtoms is how many atoms count for a component whose definition is not known here: the most that a
+	// component may have.
 	unknownAtoms = chem.MaxAtoms
 	// unknownResidue is how many atoms count for an unknown residue: no standard one has more.
 	unknownResidue = 23
@@ -118,8 +118,8 @@ func (l *ModelLimits) parent(kind EntityKind, code string) string {
 	return l.AsParents[code]
 }
 
-// keepsLeaving reports whether a residue keeps the atom that others lose to the bond with the next one: OXT at the end of
-// a protein, OP3 at the beginning of a nucleic acid.
+// keepsLeaving reports whether a residue keeps the atom that others lose to the bond with the next one: OXT at the end
+// of a protein, OP3 at the beginning of a nucleic acid.
 func (s *Sequence) keepsLeaving(residue int, l *ModelLimits) bool {
 	if l.WithoutLeaving {
 		return false
@@ -137,10 +137,10 @@ func (j *Job) Tokens(l ModelLimits) int {
 	return n
 }
 
-// TokensOf returns the tokens of one copy of a sequence of the job, as models of the kind of AlphaFold 3 count them: one
-// for each residue, and one for each atom other than hydrogen of a ligand and of a modified residue (Abramson et al.
-// 2024, doi:10.1038/s41586-024-07487-w, supplementary information 2.6). A component whose definition is not known here
-// counts as its upper bound. A bond may take further atoms away, which count.
+// TokensOf returns the tokens of one copy of a sequence of the job, as models of the kind of AlphaFold 3 count them:
+// one for each residue, and one for each atom other than hydrogen of a ligand and of a modified residue (Abramson et
+// al. 2024, doi:10.1038/s41586-024-07487-w, supplementary information 2.6). A component whose definition is not known
+// here counts as its upper bound. A bond may take further atoms away, which count.
 func (j *Job) TokensOf(s *Sequence, l ModelLimits) int { return j.sizeOf(s, &l).tokens }
 
 // unknownComponent returns the code of a component of the job that counts as its upper bound; empty: there is none.

@@ -258,8 +258,8 @@ func (v *validation) property(i int, field string) {
 	}
 }
 
-// ligand checks the text of a ligand, a SMILES or a CCD code, and whether the model takes ligands in this form. It checks
-// the grammar and the simple chemistry of a SMILES; the engine finds out whether it is a possible molecule.
+// ligand checks the text of a ligand, a SMILES or a CCD code, and whether the model takes ligands in this form. It
+// checks the grammar and the simple chemistry of a SMILES; the engine finds out whether it is a possible molecule.
 func (v *validation) ligand(i int) {
 	s, forms := &v.job.Sequences[i], v.model.Limits.LigandForms
 	s.Text = strings.TrimSpace(s.Text)

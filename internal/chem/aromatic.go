@@ -83,8 +83,8 @@ func (p *smilesParser) need(i int) need {
 	return unclear
 }
 
-// matching looks for double bonds that give each atom of a graph one, by the algorithm of Edmonds (1965, Paths, trees, and
-// flowers). Atoms are numbered from 0.
+// matching looks for double bonds that give each atom of a graph one, by the algorithm of Edmonds (1965, Paths, trees,
+// and flowers). Atoms are numbered from 0.
 type matching struct {
 	near  [][]int
 	mate  []int // -1: none

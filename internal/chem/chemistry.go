@@ -10,7 +10,8 @@ func checkChemistry(p *smilesParser) error {
 	for i := range p.graph {
 		v := &p.graph[i]
 		if v.aromatic && !p.cyclic(i) {
-			return fmt.Errorf("at position %d: %s in small letters is aromatic, but in no ring", v.at+1, p.atoms[i].Element)
+			return fmt.Errorf("at position %d: %s in small letters is aromatic, but in no ring", v.at+1,
+				p.atoms[i].Element)
 		}
 		if n, _ := p.sigma(i); n > p.mostBonds(i) {
 			return fmt.Errorf("at position %d: %s has %d bonds, hydrogens counted; it takes at most %d", v.at+1,
@@ -36,8 +37,8 @@ func (p *smilesParser) aromaticBond(b *bond) bool {
 	return both && b.cyclic && (b.order == unspecified || b.order == aromaticOrder)
 }
 
-// sigma returns the sum of the orders of an atom's bonds, those of aromatic systems as 1, with its stated hydrogens, and
-// whether one of its other bonds is a multiple one.
+// sigma returns the sum of the orders of an atom's bonds, those of aromatic systems as 1, with its stated hydrogens,
+// and whether one of its other bonds is a multiple one.
 func (p *smilesParser) sigma(i int) (sum int, multiple bool) {
 	sum = p.graph[i].hydrogens
 	for _, k := range p.graph[i].bonds {
@@ -83,8 +84,8 @@ func (p *smilesParser) mostBonds(i int) int {
 	return most
 }
 
-// findRings marks the bonds that are part of a ring: those that are no bridges (Tarjan 1974). It keeps its own stack, for
-// chains of thousands of atoms.
+// findRings marks the bonds that are part of a ring: those that are no bridges (Tarjan 1974). It keeps its own stack,
+// for chains of thousands of atoms.
 func findRings(p *smilesParser) {
 	order, low := make([]int, len(p.graph)), make([]int, len(p.graph))
 	type visit struct{ atom, by, next int }

@@ -115,8 +115,8 @@ func (d *dictionary) atoms(code string) (out []Atom) {
 	return out
 }
 
-// residueCodes are the codes of the residues by their letters, without the unknown ones, whose atoms differ from program
-// to program.
+// residueCodes are the codes of the residues by their letters, without the unknown ones, whose atoms differ from
+// program to program.
 var residueCodes = map[string]map[byte]string{
 	"protein": {
 		'A': "ALA", 'C': "CYS", 'D': "ASP", 'E': "GLU", 'F': "PHE", 'G': "GLY", 'H': "HIS", 'I': "ILE", 'K': "LYS",

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The numbers are those of gemmi and RDKit for the definitions at https://www.rcsb.org/ligand/CODE. A test of the runner
-// openfold3 holds the whole file against biotite.
+// The numbers are those of gemmi and RDKit for the definitions at https://www.rcsb.org/ligand/CODE. A test of the
+// runner openfold3 holds the whole file against biotite.
 func TestDictionary(t *testing.T) {
 	for code, want := range map[string][2]int{
 		"ZN": {1, 0}, "CA": {1, 0}, "HOH": {1, 0}, "SO4": {5, 0}, "GOL": {6, 0}, "ATP": {31, 0}, "ADP": {27, 0},

@@ -55,9 +55,9 @@ func ParseSMILES(s string) (Molecule, error) {
 	return Molecule{SMILES: text, Atoms: p.atoms}, nil
 }
 
-// CheckSMILES checks a SMILES, which may be of several molecules: its grammar, and the chemistry that does not depend on a
-// toolkit (see checkChemistry). It returns the number of atoms other than hydrogen. The error is a sentence without its
-// subject.
+// CheckSMILES checks a SMILES, which may be of several molecules: its grammar, and the chemistry that does not depend
+// on a toolkit (see checkChemistry). It returns the number of atoms other than hydrogen. The error is a sentence
+// without its subject.
 func CheckSMILES(s string) (heavy int, err error) {
 	p := smilesParser{text: s, several: true}
 	if err := p.run(); err != nil {

@@ -72,8 +72,8 @@ func readSMILES(n yamltree.Node) (text string, tokens int, err error) {
 	return text, max(tokens, 1), nil
 }
 
-// atomsOf returns the atoms but hydrogen of components, each of which is a token. One whose definition is not known here
-// counts as the largest.
+// atomsOf returns the atoms but hydrogen of components, each of which is a token. One whose definition is not known
+// here counts as the largest.
 func atomsOf(codes []string) int {
 	n := 0
 	for _, code := range codes {

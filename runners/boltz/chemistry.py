@@ -177,8 +177,8 @@ def check_affinity(doc: Document, dictionary: Dictionary) -> None:
             mol = dictionary.get(e.sequence) if e.ccd else Chem.MolFromSmiles(e.sequence)
             if mol.GetNumHeavyAtoms() > AFFINITY_ATOMS:
                 raise unsupported(
-                    f"sequences[{e.first}] asks for an affinity and has {mol.GetNumHeavyAtoms()} atoms besides hydrogen; "
-                    f"Boltz takes {AFFINITY_ATOMS}"
+                    f"sequences[{e.first}] asks for an affinity and has {mol.GetNumHeavyAtoms()} atoms "
+                    f"besides hydrogen; Boltz takes {AFFINITY_ATOMS}"
                 )
 
 

@@ -81,7 +81,9 @@ def check_residue(field: str, s: Mapping[str, Any], at: tuple[str, int]) -> None
     if s["kind"] != "protein":
         raise unsupported(f"{field} is on chain {at[0]}, a {s['kind']}; Chai-1 takes residues of proteins there")
     if any(position == at[1] for position, _ in modifications(s)):
-        raise unsupported(f"{field} is the modified residue {at[1]} of chain {at[0]}; Chai-1 takes unmodified ones there")
+        raise unsupported(
+            f"{field} is the modified residue {at[1]} of chain {at[0]}; Chai-1 takes unmodified ones there"
+        )
 
 
 def restraint_rows(sequences: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> list[list[Any]]:

@@ -102,7 +102,8 @@ def check_bonds(sequences: Iterable[Mapping[str, Any]], constraints: Mapping[str
         for end in ("atom1", "atom2"):
             if bond[end]["chain_id"] in unnamed:
                 raise unsupported(
-                    f"constraints.bond[{i}].{end} is on chain {bond[end]['chain_id']}, a SMILES, whose atoms have no names"
+                    f"constraints.bond[{i}].{end} is on chain {bond[end]['chain_id']}, a SMILES, "
+                    "whose atoms have no names"
                 )
 
 
