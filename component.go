@@ -124,24 +124,6 @@ func (v *validation) componentSMILES(i int) {
 	v.add(v.job.CheckComponent(i, read.Atoms))
 }
 
-// atomsOf returns how many atoms the component with a code has at most, without hydrogens; 0: there is none, or none
-// can be read.
-func (c *Constraints) atomsOf(code string) int {
-	hasCode := func(component Component) bool { return strings.EqualFold(component.Code, code) }
-	i := slices.IndexFunc(c.Components, hasCode)
-	if i >= 0 && c.Components[i].Item != "" {
-		return chem.MaxAtoms // its file is read later
-	}
-	if i < 0 || len(c.Components[i].SMILES) > MaxComponentSMILES {
-		return 0
-	}
-	read, err := chem.ParseSMILES(c.Components[i].SMILES)
-	if err != nil {
-		return 0 // a fault of its own
-	}
-	return chem.CountHeavy(read.Atoms)
-}
-
 // uses reports whether a ligand or a modified residue of the job has a code.
 func (j *Job) uses(code string) bool {
 	for i := range j.Sequences {

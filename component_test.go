@@ -37,8 +37,8 @@ func TestValidateComponents(t *testing.T) {
 	if c := j.Constraints.Components[0]; c.Code != "RES" || c.SMILES != residue.SMILES[1:] {
 		t.Errorf("%+v is not in canonical form", c)
 	}
-	if n := j.Tokens(); n != 3+7+3 {
-		t.Errorf("%d tokens; want 3 residues, 7 atoms of another and 3 of the ligand", n)
+	if n := j.Tokens(ModelLimits{}); n != 3+6+3 {
+		t.Errorf("%d tokens; want 3 residues, 6 atoms of another without the one that leaves and 3 of the ligand", n)
 	}
 	text, atoms := j.Constraints.Components[1].Molecule()
 	want := []chem.Atom{{Name: "CB1", Element: "C"}, {Name: "CA1", Element: "C"}, {Name: "OA", Element: "O"}}

@@ -2,8 +2,7 @@ package pleat
 
 import (
 	"encoding/json"
-
-	"pleat/internal/chem"
+	"slices"
 )
 
 // Constraints restrict or guide a fold. Webhooks holds the webhook settings as given; ParseWebhooks reads them.
@@ -105,9 +104,12 @@ func (v *validation) constraints() {
 		at := indexed("constraints.bond", i)
 		r.atom(at+".atom1.", &c.Bond[i].Atom1)
 		r.atom(at+".atom2.", &c.Bond[i].Atom2)
+		if c.Bond[i].Atom1 == c.Bond[i].Atom2 {
+			r.fault(at, " names one atom twice; a bond joins two atoms")
+		}
 	}
 	for i := range c.Contact {
-		r.contact(indexed("constraints.contact", i)+".", &c.Contact[i])
+		r.contact(indexed("constraints.contact", i), &c.Contact[i])
 	}
 }
 
@@ -131,7 +133,13 @@ func (v *validation) references() references {
 }
 
 func (r *references) pocket(path string, p *Pocket) {
-	r.chain(p.Binder.Chain, path+".binder.chain_id")
+	kinds := r.model.Limits.PocketBinders
+	if i := r.chain(p.Binder.Chain, path+".binder.chain_id"); i >= 0 && len(kinds) > 0 {
+		if kind := r.job.Sequences[i].Kind; !slices.Contains(kinds, kind) {
+			r.fault(path+".binder.chain_id", " is %s, a %s; the model %q accepts pockets of %s only",
+				Clip(p.Binder.Chain), kind, r.model.Name, entityNames(kinds))
+		}
+	}
 	switch n := len(p.Contacts); {
 	case n == 0:
 		r.fault(path+".contacts", " is empty; it must name at least one residue")
@@ -145,22 +153,57 @@ func (r *references) pocket(path string, p *Pocket) {
 			return
 		}
 		at := indexed(path+".contacts", k)
-		r.residue(c.Chain, c.Residue, at+".chain_id", at+".res_idx")
+		if i := r.residue(c.Chain, c.Residue, at+".chain_id", at+".res_idx"); i >= 0 {
+			r.pocketResidue(i, c, at+".chain_id", at+".res_idx")
+		}
 	}
 }
 
-func (r *references) atom(path string, a *AtomRef) {
-	r.residue(a.Chain, a.Residue, path+"chain_id", path+"res_idx")
-	if !chem.IsAtomName(a.Atom) {
-		r.fault(path+"atom_name", " is %q; it must be an atom name of 1 to 4 letters and digits", Clip(a.Atom))
+// pocketResidue checks a residue of sequence i that a pocket or a contact names.
+func (r *references) pocketResidue(i int, at ResidueRef, chainField, indexField string) {
+	s, l := &r.job.Sequences[i], &r.model.Limits
+	if len(l.PocketResidues) > 0 && !slices.Contains(l.PocketResidues, s.Kind) {
+		r.fault(chainField, " is %s, a %s; the model %q accepts residues of %s there", Clip(at.Chain), s.Kind,
+			r.model.Name, entityNames(l.PocketResidues))
+		return
+	}
+	changed := func(m Modification) bool { return m.Residue == at.Residue }
+	if k := slices.IndexFunc(s.Modifications, changed); l.Unmodified && k >= 0 {
+		r.fault(indexField, " is %d, which is modified (%s); the model %q accepts unmodified residues there", at.Residue,
+			s.Modifications[k].CCD, r.model.Name)
 	}
 }
 
 func (r *references) contact(path string, c *Contact) {
-	r.residue(c.ChainA, c.ResidueA, path+"chainA", path+"res_idxA")
-	r.residue(c.ChainB, c.ResidueB, path+"chainB", path+"res_idxB")
-	if !(c.Distance >= 0 && c.Distance <= 1000) {
-		r.fault(path+"distance", " is %g; it must be a length in Å from 0 to 1000", c.Distance)
+	a, b := ResidueRef{c.ChainA, c.ResidueA}, ResidueRef{c.ChainB, c.ResidueB}
+	i := r.residue(a.Chain, a.Residue, path+".chainA", path+".res_idxA")
+	k := r.residue(b.Chain, b.Residue, path+".chainB", path+".res_idxB")
+	switch {
+	case i < 0 || k < 0:
+	case a == b:
+		r.fault(path, " names one residue twice; a contact is one of two residues")
+	case len(r.model.Limits.PocketResidues) == 0:
+	case !r.job.Sequences[i].Polymer() && !r.job.Sequences[k].Polymer():
+		r.fault(path, " is between two ligands; the model %q accepts contacts in which a chain of residues has part",
+			r.model.Name)
+	default:
+		if r.job.Sequences[i].Polymer() {
+			r.pocketResidue(i, a, path+".chainA", path+".res_idxA")
+		}
+		if r.job.Sequences[k].Polymer() {
+			r.pocketResidue(k, b, path+".chainB", path+".res_idxB")
+		}
+	}
+	r.distance(path+".distance", c.Distance)
+}
+
+// distance checks the distance of a contact. 0 is that of the model.
+func (r *references) distance(field string, d float64) {
+	l := &r.model.Limits
+	if !(d >= 0 && d <= 1000) {
+		r.fault(field, " is %g; it must be a length in Å from 0 to 1000", d)
+	} else if d > 0 && (d < l.MinDistance || l.MaxDistance > 0 && d > l.MaxDistance) {
+		r.fault(field, " is %g; the model %q accepts %g to %g Å", d, r.model.Name, l.MinDistance, l.MaxDistance)
 	}
 }
 
@@ -174,11 +217,12 @@ func (r *references) chain(name, field string) int {
 	return i
 }
 
-// residue checks that a chain has a residue. A ligand is one residue.
-func (r *references) residue(chain string, index int, chainField, indexField string) {
+// residue checks that a chain has a residue. A ligand is one residue. It returns the index of the sequence, and -1 with
+// a fault if there is no such residue.
+func (r *references) residue(chain string, index int, chainField, indexField string) int {
 	i := r.chain(chain, chainField)
 	if i < 0 || r.faulty[i] {
-		return
+		return -1
 	}
 	n := 1
 	if s := &r.job.Sequences[i]; s.Polymer() {
@@ -186,5 +230,7 @@ func (r *references) residue(chain string, index int, chainField, indexField str
 	}
 	if index < 1 || index > n {
 		r.fault(indexField, " is %d; chain %s has residues 1 to %d", index, Clip(chain), n)
+		return -1
 	}
+	return i
 }

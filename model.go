@@ -98,15 +98,6 @@ func DefaultEngines() []string {
 	return names
 }
 
-// ModelLimits are the limits of a model besides its tokens. 0 means no limit.
-type ModelLimits struct {
-	Polymers    int      `json:"polymers,omitempty"`    // chains of residues in one structure
-	Ligands     int      `json:"ligands,omitempty"`     // copies of ligands in one structure
-	Residues    int      `json:"residues,omitempty"`    // of one chain
-	Affinities  int      `json:"affinities,omitempty"`  // ligands whose affinity is predicted, copies included
-	Constraints []string `json:"constraints,omitempty"` // the kinds it takes: pocket, bond, contact; empty: all
-}
-
 // MemoryModel predicts the peak memory in bytes for n tokens: Base + Linear·n + Square·n². The square is that of the
 // pair representation, which holds a value for every two tokens.
 type MemoryModel struct {
@@ -192,69 +183,6 @@ func FindModel(models []Model, name string) (Model, bool) {
 		return Model{}, false
 	}
 	return models[i], true
-}
-
-// chainLimit checks each polymer against the longest chain that the model folds.
-func (v *validation) chainLimit() {
-	most := v.model.Limits.Residues
-	for i := range v.job.Sequences {
-		s := &v.job.Sequences[i]
-		if n := len(s.Text); most > 0 && n > most && s.Polymer() && !v.faulty[i] {
-			v.fault(s.Path(i)+".sequence", " has %d residues; the model %q folds at most %d in a chain",
-				n, v.model.Name, most)
-		}
-	}
-}
-
-// totalLimits checks how many chains, ligands and affinities the job asks for. Every count must be valid.
-func (v *validation) totalLimits() {
-	l, j, m := &v.model.Limits, v.job, v.model
-	polymers, ligands, affinities := 0, 0, 0
-	for i := range j.Sequences {
-		s := &j.Sequences[i]
-		if s.PropertyType == "affinity" {
-			affinities += s.Count
-		}
-		if s.Polymer() {
-			polymers += s.Count
-		} else {
-			ligands += s.Count
-		}
-	}
-	for _, total := range []struct {
-		got, most int
-		what      string
-	}{
-		{polymers, l.Polymers, "chains of residues"},
-		{ligands, l.Ligands, "ligands"},
-		{affinities, l.Affinities, "ligands that ask for an affinity"},
-	} {
-		if total.most > 0 && total.got > total.most {
-			v.fault("sequences", ": the job has %d %s, copies counted; the model %q takes at most %d",
-				total.got, total.what, m.Name, total.most)
-		}
-	}
-}
-
-// constraintLimits checks the kinds of the constraints, of which the model may accept some only.
-func (v *validation) constraintLimits() {
-	l, j, m := &v.model.Limits, v.job, v.model
-	if len(l.Constraints) == 0 {
-		return
-	}
-	for _, c := range []struct {
-		n    int
-		kind string
-	}{
-		{len(j.Constraints.Pocket), "pocket"},
-		{len(j.Constraints.Bond), "bond"},
-		{len(j.Constraints.Contact), "contact"},
-	} {
-		if c.n > 0 && !slices.Contains(l.Constraints, c.kind) {
-			v.fault("constraints."+c.kind, ": the model %q accepts no %s constraints; it accepts %s",
-				m.Name, c.kind, ListNames(l.Constraints, len(l.Constraints)))
-		}
-	}
 }
 
 // ListNames writes names for a sentence, at most n of them.

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pleat/internal/chem"
 	"pleat/internal/words"
 )
 
@@ -196,7 +197,7 @@ func (v *validation) sequences() {
 	if v.componentsTaken() && named {
 		v.components()
 	}
-	v.chainLimit()
+	v.sequenceLimits()
 	if counted {
 		v.totalLimits()
 	}
@@ -258,29 +259,52 @@ func (v *validation) property(i int, field string) {
 	}
 }
 
-// ligand checks the text of a ligand, a SMILES or a CCD code, as far as its letters go. Whether it is a molecule is
-// found by the engine.
+// ligand checks the text of a ligand, a SMILES or a CCD code, and whether the model takes ligands in this form. It
+// checks the grammar and the simple chemistry of a SMILES; the engine finds out whether it is a possible molecule.
 func (v *validation) ligand(i int) {
-	s := &v.job.Sequences[i]
+	s, forms := &v.job.Sequences[i], v.model.Limits.LigandForms
 	s.Text = strings.TrimSpace(s.Text)
 	switch {
 	case s.Text == "" && s.CCD:
 		v.textFault(i, " is empty; it must be a CCD code")
 	case s.Text == "":
 		v.textFault(i, " is empty; it must be a SMILES, or a CCD code with is_ccd true")
+	case s.CCD && len(forms) > 0 && !slices.Contains(forms, FormCCD):
+		v.formFault(i, "takes ligands as SMILES only, not as CCD codes")
 	case s.CCD:
 		s.Text = strings.ToUpper(s.Text)
 		if !IsCCD(s.Text) {
 			v.textFault(i, " is %q; a CCD code has 1 to 5 letters and digits", Clip(s.Text))
 		}
-	case len(s.Text) > MaxSMILES:
-		v.textFault(i, " has %d letters; a SMILES may have %d", len(s.Text), MaxSMILES)
+	case len(forms) > 0 && !slices.Contains(forms, FormSMILES):
+		v.formFault(i, "takes ligands as CCD codes only, not as SMILES")
 	default:
-		if at := strings.IndexFunc(s.Text, func(r rune) bool { return r <= ' ' || r > '~' }); at >= 0 {
-			r, _ := utf8.DecodeRuneInString(s.Text[at:])
-			v.textFault(i, " has %s at position %d; a SMILES has printable ASCII only", words.Character(r), at+1)
+		if err := CheckSMILES(s.Text); err != nil {
+			v.textFault(i, " %s", err)
 		}
 	}
+}
+
+// formFault records that the model does not take sequence i in the form that it has.
+func (v *validation) formFault(i int, what string) {
+	v.faulty[i] = true
+	v.fault(v.job.Sequences[i].Path(i)+".sequence", ": the model %q %s", v.model.Name, what)
+}
+
+// CheckSMILES checks the text of a ligand that is a SMILES. The error is a sentence without its subject.
+func CheckSMILES(s string) error {
+	if len(s) > MaxSMILES {
+		return fmt.Errorf("has %d letters; a SMILES may have %d", len(s), MaxSMILES)
+	}
+	if at := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }); at >= 0 {
+		r, _ := utf8.DecodeRuneInString(s[at:])
+		return fmt.Errorf("has %s at position %d; a SMILES has printable ASCII only, and a name belongs elsewhere",
+			words.Character(r), at+1)
+	}
+	if _, err := chem.CheckSMILES(s); err != nil {
+		return fmt.Errorf("is no SMILES: %w", err)
+	}
+	return nil
 }
 
 // IsCCD reports whether s has the form of a code of the Chemical Component Dictionary: 1 to 5 capitals and digits.
@@ -429,48 +453,12 @@ func (j *Job) chains() int {
 	return n
 }
 
-// Tokens returns the tokens of one copy of the sequence: its residues, or an upper bound of a ligand's atoms.
-func (s *Sequence) Tokens() int {
-	if s.Kind == Ligand && s.CCD {
-		return 30
-	}
-	return len(s.Text)
-}
-
-// Tokens returns the tokens of the job: the sum over its chains.
-func (j *Job) Tokens() int {
-	n := 0
-	for i := range j.Sequences {
-		n += j.TokensOf(&j.Sequences[i]) * j.Sequences[i].Count
-	}
-	return n
-}
-
-// TokensOf returns the tokens of one copy of a sequence of the job: those of Sequence.Tokens, and the atoms of the
-// job's components, also of those that replace residues.
-func (j *Job) TokensOf(s *Sequence) int {
-	n := s.Tokens()
-	if len(j.Constraints.Components) == 0 {
-		return n
-	}
-	if s.Kind == Ligand && s.CCD {
-		if atoms := j.Constraints.atomsOf(s.Text); atoms > 0 {
-			return atoms
-		}
-	}
-	atoms := map[string]int{} // reading a component takes longer than looking it up
-	for _, m := range s.Modifications {
-		if _, known := atoms[m.CCD]; !known {
-			atoms[m.CCD] = j.Constraints.atomsOf(m.CCD)
-		}
-		n += max(0, atoms[m.CCD]-1)
-	}
-	return n
-}
-
 // unit returns the word for the tokens of the job.
 func (j *Job) unit() string {
-	if slices.ContainsFunc(j.Sequences, func(s Sequence) bool { return s.Kind == Ligand }) {
+	switch {
+	case slices.ContainsFunc(j.Sequences, func(s Sequence) bool { return len(s.Modifications) > 0 }):
+		return "residues and atoms of ligands and modified residues"
+	case slices.ContainsFunc(j.Sequences, func(s Sequence) bool { return s.Kind == Ligand }):
 		return "residues and ligand atoms"
 	}
 	return "residues"
@@ -484,11 +472,11 @@ func (j *Job) FoldsSeparately(m Model) bool { return len(j.Sequences) > 1 && !m.
 // sequence if the model folds each chain alone.
 func (j *Job) Largest(m Model) int {
 	if m.Has(FeatureComplex) {
-		return j.Tokens()
+		return j.Tokens(m.Limits)
 	}
 	n := 0
 	for i := range j.Sequences {
-		n = max(n, j.TokensOf(&j.Sequences[i]))
+		n = max(n, j.TokensOf(&j.Sequences[i], m.Limits))
 	}
 	return n
 }
@@ -497,11 +485,11 @@ func (j *Job) Largest(m Model) int {
 // FeatureComplex folds each sequence once, however many copies it has.
 func (j *Job) Seconds(m Model) float64 {
 	if m.Has(FeatureComplex) {
-		return m.Speed.Seconds(j.Tokens())
+		return m.Speed.Seconds(j.Tokens(m.Limits))
 	}
 	n := 0.0
 	for i := range j.Sequences {
-		n += m.Speed.Seconds(j.TokensOf(&j.Sequences[i]))
+		n += m.Speed.Seconds(j.TokensOf(&j.Sequences[i], m.Limits))
 	}
 	return n
 }
@@ -514,7 +502,7 @@ func (v *validation) lengths() {
 		if v.faulty[i] {
 			continue
 		}
-		if n := v.job.TokensOf(s); s.Polymer() && n < m.MinTokens {
+		if n := v.job.TokensOf(s, m.Limits); s.Polymer() && n < m.MinTokens {
 			v.textFault(i, " has %d residues; the model %q folds %d or more", n, m.Name, m.MinTokens)
 		} else if !m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
 			v.textFault(i, " has %d residues; the model %q folds at most %d", n, m.Name, m.MaxTokens)
@@ -525,10 +513,13 @@ func (v *validation) lengths() {
 // size checks the tokens and the memory of the whole job.
 func (v *validation) size() {
 	j, m := v.job, v.model
-	if n := j.Tokens(); m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
-		v.fault("sequences", ": the job has %d %s; the model %q folds at most %d", n, j.unit(), m.Name, m.MaxTokens)
+	n := j.Tokens(m.Limits)
+	if m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
+		v.fault("sequences", ": the job has %d %s; the model %q folds at most %d%s", n, j.unit(), m.Name, m.MaxTokens,
+			v.upperBound())
 		return
 	}
+	v.leastSize()
 	v.add(m.CheckMemory(j.Largest(*m), j.unit()))
 }
 

@@ -265,7 +265,7 @@ type Validation struct {
 	Params     map[string]any  `json:"params" doc:"Every parameter of the model: the value given, else the default."`
 	IsComplex  bool            `json:"isComplex" doc:"Whether one structure would hold several chains."`
 	Chains     []ValidatedItem `json:"chains" doc:"The items of the job with the names of their chains."`
-	Tokens     int             `json:"tokens" doc:"Residues and ligand atoms, copies counted."`
+	Tokens     int             `json:"tokens" doc:"Residues, and atoms of ligands and modified residues, copies counted. A component whose definition is not known here counts 200."`
 	MaxTokens  int             `json:"maxTokens" doc:"The most tokens that the model folds in one structure; 0: not stated."`
 	Memory     int64           `json:"expectedMemoryBytes" doc:"Expected peak memory, in bytes."`
 	Seconds    float64         `json:"expectedSeconds" doc:"Expected core-seconds, without waiting and without alignments."`
@@ -291,5 +291,5 @@ type ValidatedItem struct {
 	Type     string   `json:"type" enum:"EntityType"`
 	Chains   []string `json:"chains"`
 	Residues int      `json:"residues" doc:"Residues of one copy; 0 for a ligand."`
-	Tokens   int      `json:"tokens" doc:"Residues or ligand atoms of one copy."`
+	Tokens   int      `json:"tokens" doc:"Residues, and atoms of ligands and modified residues, of one copy."`
 }

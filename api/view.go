@@ -251,6 +251,7 @@ type Model struct {
 	Params     []ParamSpec `json:"params"`
 	MinTokens  int         `json:"minTokens" doc:"Fewest tokens of a chain."`
 	MaxTokens  int         `json:"maxTokens" doc:"Most tokens of a structure; 0: not stated."`
+	Limits     []string    `json:"limits" doc:"Further limits in words, by which jobs are checked."`
 	Memory     Cost        `json:"memory" doc:"Expected bytes for n tokens."`
 	Speed      Cost        `json:"speed" doc:"Expected core-seconds for n tokens; of dynamics, for each nanosecond; all 0: not known."`
 	Room       int64       `json:"room" doc:"Memory that one structure may use where the model runs, in bytes; 0: not known."`

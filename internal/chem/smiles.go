@@ -8,6 +8,9 @@ package chem
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"pleat/internal/words"
@@ -33,11 +36,14 @@ type Molecule struct {
 
 // ParseSMILES reads a SMILES of one molecule, after which the names of the atoms may stand as in ChemAxon extended
 // SMILES: CCO |$C1;C2;O1$|. An atom without a name is called by its element and its number among the atoms of that
-// element. It checks the grammar of OpenSMILES, not the chemistry. The error is a sentence without its subject.
+// element. It checks what [CheckSMILES] does. The error is a sentence without its subject.
 func ParseSMILES(s string) (Molecule, error) {
 	text, names, extended := strings.Cut(strings.TrimSpace(s), " ")
 	p := smilesParser{text: text}
 	if err := p.run(); err != nil {
+		return Molecule{}, err
+	}
+	if err := checkChemistry(&p); err != nil {
 		return Molecule{}, err
 	}
 	if extended {
@@ -49,14 +55,15 @@ func ParseSMILES(s string) (Molecule, error) {
 	return Molecule{SMILES: text, Atoms: p.atoms}, nil
 }
 
-// CheckSMILES checks the grammar of a SMILES, which may be of several molecules, not the chemistry. It returns the
-// number of atoms other than hydrogen. The error is a sentence without its subject.
+// CheckSMILES checks a SMILES, which may be of several molecules: its grammar, and the chemistry that does not depend
+// on a toolkit (see checkChemistry). It returns the number of atoms other than hydrogen. The error is a sentence
+// without its subject.
 func CheckSMILES(s string) (heavy int, err error) {
 	p := smilesParser{text: s, several: true}
 	if err := p.run(); err != nil {
 		return 0, err
 	}
-	return CountHeavy(p.atoms), nil
+	return CountHeavy(p.atoms), checkChemistry(&p)
 }
 
 // readAtomNames reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.
@@ -76,15 +83,54 @@ func readAtomNames(atoms []Atom, s string) error {
 	return nil
 }
 
-// smilesParser reads a SMILES by the grammar of OpenSMILES 1.0, without wildcards.
+// smilesParser reads a SMILES by the grammar of OpenSMILES 1.0, without wildcards and with RDKit's dative bonds.
 type smilesParser struct {
 	text    string
 	several bool // molecules, joined by dots, may stand there
 	at      int
 	atoms   []Atom
-	open    []int          // where the open branches begin
-	rings   map[string]int // where the open ring closures stand, by their number
-	bond    bool           // the last symbol is a bond or a dot, which an atom or a ring closure must follow
+	graph   []vertex        // of the atoms
+	bonds   []bond          // in the order of the string
+	open    []branch        // those that are not closed
+	rings   map[string]ring // the ring closures that are not closed, by their number
+	last    int             // the atom to which the next one is bonded; -1: none
+	pending bool            // the last symbol is a bond or a dot, which an atom or a ring closure must follow
+	order   bondOrder       // of that bond
+}
+
+// vertex is an atom in the graph of a molecule.
+type vertex struct {
+	at        int // where it stands in the text
+	aromatic  bool
+	bracket   bool
+	hydrogens int // that brackets state
+	charge    int
+	bonds     []int // indexes
+}
+
+// bond joins two atoms.
+type bond struct {
+	a, b   int
+	order  bondOrder
+	cyclic bool // it is part of a ring; set by findRings
+}
+
+// bondOrder is the order of a bond: the number of its electron pairs, or one of the values below.
+type bondOrder int8
+
+const (
+	unspecified   bondOrder = 0 // single, or aromatic between aromatic atoms
+	aromaticOrder bondOrder = 5
+	dative        bondOrder = 6 // it does not count as a valence
+)
+
+// branch is an open bracket, and the atom before it.
+type branch struct{ at, atom int }
+
+// ring is an open ring closure.
+type ring struct {
+	at, atom int
+	order    bondOrder
 }
 
 // fault returns an error about the position that the parser has reached.
@@ -93,7 +139,7 @@ func (p *smilesParser) fault(format string, args ...any) error {
 }
 
 func (p *smilesParser) run() error {
-	p.rings = map[string]int{}
+	p.rings, p.last = map[string]ring{}, -1
 	for p.at < len(p.text) {
 		if err := p.symbol(); err != nil {
 			return err
@@ -102,44 +148,54 @@ func (p *smilesParser) run() error {
 	switch {
 	case len(p.atoms) == 0:
 		return errors.New("has no atom")
-	case p.bond:
+	case p.pending:
 		return fmt.Errorf("ends with %q, after which an atom must follow", p.text[p.at-1:])
 	case len(p.open) > 0:
-		p.at = p.open[len(p.open)-1]
+		p.at = p.open[len(p.open)-1].at
 		return p.fault("the branch is not closed")
 	case len(p.rings) > 0:
 		p.at = len(p.text)
-		for _, at := range p.rings {
-			p.at = min(p.at, at)
+		for _, r := range p.rings {
+			p.at = min(p.at, r.at)
 		}
 		return p.fault("the ring is not closed")
 	}
 	return nil
 }
 
+// orders are the bonds of one letter.
+var orders = map[byte]bondOrder{
+	'-': 1, '=': 2, '#': 3, '$': 4, ':': aromaticOrder, '/': unspecified, '\\': unspecified,
+}
+
 // symbol reads an atom, a bond, a ring closure, or an end of a branch.
 func (p *smilesParser) symbol() error {
 	c := p.text[p.at]
+	order, isBond := orders[c]
 	first := len(p.atoms) == 0
+	rest := p.text[p.at:]
 	switch {
 	case c == '[':
 		return p.bracket()
-	case c == '(' && !first && !p.bond:
-		p.open = append(p.open, p.at)
-	case c == ')' && len(p.open) > 0 && !p.bond && p.text[p.at-1] != '(':
+	case c == '(' && !first && !p.pending && p.text[p.at-1] != '(':
+		p.open = append(p.open, branch{p.at, p.last})
+	case c == ')' && len(p.open) > 0 && !p.pending && p.text[p.at-1] != '(':
+		p.last = p.open[len(p.open)-1].atom
 		p.open = p.open[:len(p.open)-1]
-	case strings.IndexByte(`-=#$:/\`, c) >= 0 && !first && !p.bond:
-		p.bond = true
+	case !first && !p.pending && (strings.HasPrefix(rest, "->") || strings.HasPrefix(rest, "<-")):
+		p.pending, p.order = true, dative
+		p.at++
+	case isBond && !first && !p.pending:
+		p.pending, p.order = true, order
 	case c >= '0' && c <= '9' && !first:
-		p.ring(p.text[p.at : p.at+1])
+		return p.ring(p.text[p.at:p.at+1], 1)
 	case c == '%' && !first:
 		if len(p.text) < p.at+3 || !digits(p.text[p.at+1:p.at+3]) {
 			return p.fault("two digits must follow %%")
 		}
-		p.ring(p.text[p.at+1 : p.at+3])
-		p.at += 2
-	case c == '.' && p.several && !first && !p.bond && p.text[p.at-1] != '(':
-		p.bond = true
+		return p.ring(p.text[p.at+1:p.at+3], 3)
+	case c == '.' && p.several && !first && !p.pending && p.text[p.at-1] != '(':
+		p.pending, p.last = true, -1
 	case c == '.' && !p.several:
 		return p.fault("a component is one molecule, without '.'")
 	case c == '*':
@@ -151,15 +207,37 @@ func (p *smilesParser) symbol() error {
 	return nil
 }
 
-// ring opens or closes a ring. 1 and %01 are one number.
-func (p *smilesParser) ring(number string) {
+// ring opens or closes a ring by a number of so many letters. 1 and %01 are one number.
+func (p *smilesParser) ring(number string, letters int) error {
 	number = strings.TrimLeft(number, "0")
-	if _, open := p.rings[number]; open {
+	r, closes := p.rings[number]
+	switch {
+	case p.last < 0:
+		return p.fault("an atom must stand before the number of a ring")
+	case !closes:
+		p.rings[number] = ring{p.at, p.last, p.order}
+	case r.atom == p.last:
+		return p.fault("the ring closes at the atom where it begins")
+	case slices.ContainsFunc(p.graph[p.last].bonds, func(i int) bool { return p.bonds[i].joins(r.atom, p.last) }):
+		return p.fault("the ring closes between two atoms that are bonded")
+	default:
 		delete(p.rings, number)
-	} else {
-		p.rings[number] = p.at
+		p.connect(r.atom, p.last, max(r.order, p.order))
 	}
-	p.bond = false
+	p.pending, p.order = false, unspecified
+	p.at += letters
+	return nil
+}
+
+// joins reports whether a bond is that of two atoms.
+func (b bond) joins(x, y int) bool { return b.a == x && b.b == y || b.a == y && b.b == x }
+
+// connect adds a bond.
+func (p *smilesParser) connect(a, b int, order bondOrder) {
+	for _, i := range []int{a, b} {
+		p.graph[i].bonds = append(p.graph[i].bonds, len(p.bonds))
+	}
+	p.bonds = append(p.bonds, bond{a: a, b: b, order: order})
 }
 
 // organic reads an atom outside brackets.
@@ -167,7 +245,7 @@ func (p *smilesParser) organic() error {
 	rest := p.text[p.at:]
 	for _, symbol := range []string{"Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"} {
 		if strings.HasPrefix(rest, symbol) {
-			p.add(strings.ToUpper(symbol[:1]) + symbol[1:])
+			p.add(strings.ToUpper(symbol[:1])+symbol[1:], vertex{at: p.at, aromatic: symbol[0] >= 'a'})
 			p.at += len(symbol)
 			return nil
 		}
@@ -176,37 +254,55 @@ func (p *smilesParser) organic() error {
 }
 
 // add adds an atom.
-func (p *smilesParser) add(element string) {
-	p.atoms = append(p.atoms, Atom{Element: element})
-	p.bond = false
+func (p *smilesParser) add(element string, v vertex) {
+	p.atoms, p.graph = append(p.atoms, Atom{Element: element}), append(p.graph, v)
+	if i := len(p.atoms) - 1; p.last >= 0 {
+		p.connect(p.last, i, p.order)
+	}
+	p.last, p.pending, p.order = len(p.atoms)-1, false, unspecified
 }
 
-// bracket reads an atom in brackets: an isotope, the element, and what is known of it, which the engine reads.
+// inBrackets is an atom in brackets: an isotope, the element, its chirality, hydrogens, charge and class.
+var inBrackets = regexp.MustCompile(`^[0-9]*([A-Z][a-z]?|[bcnops]|se|as|te|si)` +
+	`(?:@@?|@(?:TH|AL|SP|TB|OH)[0-9]{1,2})?(H[0-9]?)?(\+{1,4}|-{1,4}|[+-][0-9]{1,2})?(?::[0-9]+)?$`)
+
+// bracket reads an atom in brackets.
 func (p *smilesParser) bracket() error {
 	end := strings.IndexByte(p.text[p.at:], ']')
 	if end < 0 {
 		return p.fault("the bracket is not closed")
 	}
-	inner := strings.TrimLeft(p.text[p.at+1:p.at+end], "0123456789")
-	for n := min(2, len(inner)); n > 0; n-- {
-		symbol := strings.ToUpper(inner[:1]) + inner[1:n]
-		if elements[symbol] && (symbol == inner[:n] || aromatic[inner[:n]]) {
-			if strings.IndexFunc(inner[n:], func(r rune) bool { return !strings.ContainsRune(bracketed, r) }) >= 0 {
-				break
-			}
-			p.add(symbol)
-			p.at += end + 1
-			return nil
+	text := p.text[p.at : p.at+end+1]
+	parts := inBrackets.FindStringSubmatch(text[1:end])
+	if parts == nil {
+		return p.fault("%q is no atom", words.Clip(text))
+	}
+	symbol, v := parts[1], vertex{at: p.at, bracket: true, aromatic: parts[1][0] >= 'a'}
+	if symbol = strings.ToUpper(symbol[:1]) + symbol[1:]; !elements[symbol] {
+		return p.fault("%q is no atom", words.Clip(text))
+	}
+	if parts[2] != "" {
+		v.hydrogens = numberOr(parts[2][1:], 1)
+	}
+	if sign := parts[3]; sign != "" {
+		v.charge = numberOr(strings.TrimLeft(sign, "+-"), strings.Count(sign, sign[:1]))
+		if sign[0] == '-' {
+			v.charge = -v.charge
 		}
 	}
-	return p.fault("%q is no atom", words.Clip(p.text[p.at:p.at+end+1]))
+	p.add(symbol, v)
+	p.at += end + 1
+	return nil
 }
 
-// aromatic are the elements that may be written in small letters within brackets.
-var aromatic = map[string]bool{"b": true, "c": true, "n": true, "o": true, "p": true, "s": true, "se": true, "as": true}
-
-// bracketed are the characters that may follow the element within brackets: chirality, hydrogens, charge, class.
-const bracketed = "@THSPALBO0123456789+-:"
+// numberOr returns the number in a text; absent if there is none.
+func numberOr(text string, absent int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return absent
+	}
+	return n
+}
 
 // digits reports whether s has digits only.
 func digits(s string) bool {

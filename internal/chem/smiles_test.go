@@ -15,7 +15,7 @@ func TestSMILESNames(t *testing.T) {
 		"[13CH3][C@@H](Cl)Br":                  "C1 C2 CL1 BR1",
 		"c1cc[nH]c1":                           "C1 C2 C3 N1 C4",
 		"[Zn+2]":                               "ZN1",
-		"[H]O[se]":                             "H1 O1 SE1",
+		"[H]Oc1ccc[se]1":                       "H1 O1 C1 C2 C3 C4 SE1",
 		"C%01CC1":                              "C1 C2 C3",
 		"C/C=C\\C#N":                           "C1 C2 C3 C4 N1",
 		"P(O)(=O)O |$P;OP1;OP2;OP3$|":          "P OP1 OP2 OP3-",

@@ -37,7 +37,7 @@ func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
 		if codes, err = readCCD(ccd); err != nil {
 			return nil, err
 		}
-		residues, tokens = len(codes), len(codes)
+		residues, tokens = len(codes), atomsOf(codes)
 		if out["ccd"] = any(codes); len(codes) == 1 {
 			out["ccd"] = codes[0]
 		}
@@ -70,6 +70,20 @@ func readSMILES(n yamltree.Node) (text string, tokens int, err error) {
 		return "", 0, n.Fault(" %s", err)
 	}
 	return text, max(tokens, 1), nil
+}
+
+// atomsOf returns the atoms but hydrogen of components, each of which is a token. One whose definition is not known
+// here counts as the largest.
+func atomsOf(codes []string) int {
+	n := 0
+	for _, code := range codes {
+		if e, known := chem.LookUp(code); known {
+			n += max(1, e.Heavy)
+		} else {
+			n += chem.MaxAtoms
+		}
+	}
+	return n
 }
 
 // readCCD reads a code of the CCD or a list of them.

@@ -124,7 +124,7 @@ func TestReadSpec(t *testing.T) {
 		{"CCD ligand", "entities:\n- protein: {id: A, sequence: 140..180}\n- ligand: {id: [B, C], ccd: tsa}\n",
 			[]string{`spec.yaml: {"entities":[{"protein":{"id":"A","sequence":"140..180"}},{"ligand":{"ccd":"TSA",` +
 				`"id":["B","C"]}}]}`},
-			[]Chain{{"A", "protein", true, ""}, {"B", "ligand", false, ""}, {"C", "ligand", false, ""}}, 182},
+			[]Chain{{"A", "protein", true, ""}, {"B", "ligand", false, ""}, {"C", "ligand", false, ""}}, 212},
 		{"covalent SMILES", "entities:\n- protein: {id: R, sequence: 3..5C6C3}\n- ligand: {id: Q, smiles: 'C=CC(=O)N'}\n" +
 			"constraints:\n- bond: {atom1: [R, 4, SG], atom2: [Q, 1, C1]}\n- total_len: {min: 10, max: 20}\n" +
 			"leaving_atoms: [{atom: [R, 11, HG]}]\n",

@@ -8,10 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"pleat"
-	"pleat/internal/words"
 )
 
 // everything is a model that supports every feature of a job.
@@ -268,18 +266,14 @@ func ccdLigand(at, code string) (pleat.Sequence, error) {
 	return pleat.Sequence{Kind: pleat.Ligand, CCD: true, Text: code}, err
 }
 
-// smilesLigand returns the ligand of a SMILES string. It checks the characters only, not the chemistry.
+// smilesLigand returns the ligand of a SMILES string.
 func smilesLigand(at, text string) (pleat.Sequence, error) {
 	q := pleat.Sequence{Kind: pleat.Ligand, Text: strings.TrimSpace(text)}
-	switch at0 := strings.IndexFunc(q.Text, func(r rune) bool { return r <= ' ' || r > '~' }); {
-	case q.Text == "":
+	if q.Text == "" {
 		return q, pleat.Invalidf("%s is empty; it must be a SMILES", at)
-	case len(q.Text) > pleat.MaxSMILES:
-		return q, pleat.Invalidf("%s has %d letters; a SMILES may have %d", at, len(q.Text), pleat.MaxSMILES)
-	case at0 >= 0:
-		r, _ := utf8.DecodeRuneInString(q.Text[at0:])
-		return q, pleat.Invalidf("%s has %s at position %d; a SMILES has printable ASCII only, and a name belongs "+
-			"elsewhere", at, words.Character(r), at0+1)
+	}
+	if err := pleat.CheckSMILES(q.Text); err != nil {
+		return q, pleat.Invalidf("%s %s", at, err)
 	}
 	return q, nil
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pleat"
+	"pleat/internal/chem"
 )
 
 // can is what a format holds of a job.
@@ -48,6 +49,7 @@ func anyJob(t *rapid.T, c can) pleat.Job {
 		}
 		j.Sequences = append(j.Sequences, q)
 	}
+	oneAffinity(&j)
 	if c.seed {
 		j.Params = j.Params.With("seed", rapid.SampledFrom([]string{"0", "7", "4294967295"}).Draw(t, "seed"))
 	}
@@ -64,7 +66,7 @@ func anyJob(t *rapid.T, c can) pleat.Job {
 func anyLigand(t *rapid.T, q *pleat.Sequence, c can) {
 	q.CCD = !c.smiles || rapid.Bool().Draw(t, "ccd")
 	q.Text = rapid.SampledFrom([]string{
-		"C", "N[C@@H](Cc1ccc(O)cc1)C(=O)O", `C/C=C\C`, "[Na+].[Cl-]", "c1ccccc1:c",
+		"C", "N[C@@H](Cc1ccc(O)cc1)C(=O)O", `C/C=C\C`, "[Na+].[Cl-]", "c1cc[nH]c1",
 	}).Draw(t, "smiles")
 	if q.CCD {
 		q.Text = rapid.SampledFrom([]string{"ATP", "MG", "NO", "0E5", "004", "1PE", "A1BCD"}).Draw(t, "code")
@@ -95,16 +97,11 @@ func anyConstraints(t *rapid.T, j *pleat.Job, c can) {
 		}
 	}
 	residue := rapid.SampledFrom(all)
-	atom := func() pleat.AtomRef {
-		r := residue.Draw(t, "residue")
-		return pleat.AtomRef{
-			Chain: r.Chain, Residue: r.Residue, Atom: rapid.SampledFrom([]string{"CA", "NO", "O5'", "1"}).Draw(t,
-				"atom"),
-		}
-	}
+	atoms := allAtoms(j, all)
 	for range rapid.IntRange(0, 2).Draw(t, "bonds") {
-		if c.bonds {
-			j.Constraints.Bond = append(j.Constraints.Bond, pleat.Bond{Atom1: atom(), Atom2: atom()})
+		if c.bonds && len(atoms) > 1 {
+			two := rapid.Permutation(atoms).Draw(t, "atoms")
+			j.Constraints.Bond = append(j.Constraints.Bond, pleat.Bond{Atom1: two[0], Atom2: two[1]})
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "near") {
@@ -115,6 +112,9 @@ func anyConstraints(t *rapid.T, j *pleat.Job, c can) {
 		j.Constraints.Pocket = append(j.Constraints.Pocket, pleat.Pocket{
 			Binder: pleat.ChainRef{Chain: a.Chain}, Contacts: []pleat.ResidueRef{a, b},
 		})
+		if a == b {
+			continue
+		}
 		j.Constraints.Contact = append(j.Constraints.Contact, pleat.Contact{
 			ChainA:   a.Chain,
 			ResidueA: a.Residue,
@@ -122,6 +122,54 @@ func anyConstraints(t *rapid.T, j *pleat.Job, c can) {
 			ResidueB: b.Residue,
 			Distance: rapid.SampledFrom([]float64{0, 4, 6.5, 20}).Draw(t, "distance"),
 		})
+	}
+}
+
+// allAtoms returns an atom of each residue, of modified residues as far as the dictionary has their names. Atoms of a
+// SMILES have no names.
+func allAtoms(j *pleat.Job, residues []pleat.ResidueRef) (out []pleat.AtomRef) {
+	for _, r := range residues {
+		i := slices.IndexFunc(j.Sequences, func(q pleat.Sequence) bool { return slices.Contains(q.Chains, r.Chain) })
+		q := &j.Sequences[i]
+		if q.Kind == pleat.Ligand && !q.CCD {
+			continue
+		}
+		code := q.Text
+		if q.Polymer() {
+			code = chem.ResidueCode(string(q.Kind), q.Text[r.Residue-1])
+		}
+		for _, m := range q.Modifications {
+			if m.Residue == r.Residue {
+				code = m.CCD
+			}
+		}
+		name := "NO"
+		if e, _ := chem.LookUp(code); e.Atoms != nil {
+			stays := func(a chem.Atom) bool { return !a.Leaving }
+			name = e.Atoms[slices.IndexFunc(e.Atoms, stays)].Name
+		}
+		ref := pleat.AtomRef{Chain: r.Chain, Residue: r.Residue, Atom: name}
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// oneAffinity leaves the affinity of ligands that a job can ask for: those that occur once in a job with a protein.
+func oneAffinity(j *pleat.Job) {
+	protein := slices.ContainsFunc(j.Sequences, func(q pleat.Sequence) bool { return q.Kind == pleat.Protein })
+	for i := range j.Sequences {
+		q := &j.Sequences[i]
+		same := 0
+		for _, o := range j.Sequences {
+			if o.Kind == q.Kind && o.CCD == q.CCD && strings.EqualFold(o.Text, q.Text) {
+				same++
+			}
+		}
+		if !protein || same > 1 || strings.Contains(q.Text, ".") {
+			q.PropertyType = ""
+		}
 	}
 }
 

@@ -28,7 +28,8 @@ type model struct {
 	Entities   []string `json:"entities" doc:"Molecules that it takes: protein, rna, dna, ligand."`
 	Features   []string `json:"features" doc:"Other capabilities."`
 	MinTokens  int      `json:"minTokens"`
-	MaxTokens  int      `json:"maxTokens" doc:"Most residues and ligand atoms of a structure; 0: not stated."`
+	MaxTokens  int      `json:"maxTokens" doc:"Most tokens of a structure, which are residues and atoms of ligands and modified residues; 0: not stated."`
+	Limits     []string `json:"limits" doc:"Further limits, by which jobs are checked."`
 	Workers    int      `json:"workers" doc:"Workers that run it now; 0: jobs are accepted and wait for one."`
 	Paused     bool     `json:"paused" doc:"Whether its operators have paused it: jobs are accepted and wait for them."`
 	Licence    string   `json:"licence"`
@@ -98,6 +99,7 @@ func modelOf(m *api.Model, params bool) model {
 		Features:   names(m.Features, 40),
 		MinTokens:  m.MinTokens,
 		MaxTokens:  m.MaxTokens,
+		Limits:     m.Limits,
 		Workers:    m.Workers,
 		Paused:     m.Paused,
 		Licence:    name(m.Licence),

@@ -186,7 +186,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 // count adds a valid row to the sum. seen has the digests of the rows before.
 func (p *preparedBatch) count(row *batch.Row, seen map[[32]byte]struct{}) error {
 	p.sum.Rows++
-	p.sum.Tokens += int64(row.Job.Tokens())
+	p.sum.Tokens += int64(row.Job.Tokens(p.model.Limits))
 	d, size := rowDigest(&row.Job)
 	p.digests = append(p.digests, d)
 	if _, twice := seen[d]; twice {

@@ -161,12 +161,12 @@ func (f SourceFold) Structure() *pleat.Artifact {
 
 // Size returns the size of the files that workflows read, and of the proteins in them.
 func (f SourceFold) Size() (out flow.SourceSize) {
-	out.Chain = f.Sequence.Tokens()
+	out.Chain = len(f.Sequence.Text)
 	if out.Residues = out.Chain; f.View.Job.Complex {
 		out.Residues = 0
 		for i := range f.View.Job.Sequences {
 			if q := &f.View.Job.Sequences[i]; q.Kind == pleat.Protein {
-				out.Residues += q.Tokens() * q.Count
+				out.Residues += len(q.Text) * q.Count
 			}
 		}
 	}

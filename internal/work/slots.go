@@ -207,7 +207,7 @@ func (t *runningTask) writingMemory() int64 {
 	if t.Fold == nil {
 		return 0
 	}
-	j := pleat.Job{Sequences: t.Fold.Sequences}
-	n := int64(min(j.Tokens(), pae.MaxRows))
+	j := pleat.Job{Sequences: t.Fold.Sequences, Constraints: t.Fold.Constraints}
+	n := int64(min(j.Tokens(pleat.ModelLimits{}), pae.MaxRows))
 	return 16 * n * n
 }

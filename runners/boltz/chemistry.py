@@ -17,6 +17,8 @@ from foldrun import Component, Failure, invalid, unsupported
 from foldrun.chemistry import molecule, seeded_conformers
 from foldrun.document import check_dictionary, modifications
 
+# Atoms besides hydrogen of a ligand whose affinity is predicted, at most: the package refuses more.
+AFFINITY_ATOMS = 128
 # The package names ligands of a SMILES so in its files.
 LIGAND = re.compile(r"LIG[0-9]+")
 
@@ -154,6 +156,7 @@ def check(sequences: Sequence[Mapping[str, Any]], doc: Document, dictionary: Dic
     for i, s in enumerate(sequences):
         if s["kind"] == "ligand" and not s.get("is_ccd"):
             molecule(s["sequence"], f"sequences[{i}]")
+    check_affinity(doc, dictionary)
     entity_of = {doc.names[job]: (e, job) for e in doc.entities for job in e.chains}
     for i, bond in enumerate(c["bond"] for c in doc.content.get("constraints", []) if "bond" in c):
         for end in ("atom1", "atom2"):
@@ -168,6 +171,18 @@ def check(sequences: Sequence[Mapping[str, Any]], doc: Document, dictionary: Dic
                 )
 
 
+def check_affinity(doc: Document, dictionary: Dictionary) -> None:
+    """Refuses the affinity of a ligand that is too large for the package."""
+    for e in doc.entities:
+        if e.affinity:
+            mol = dictionary.get(e.sequence) if e.ccd else Chem.MolFromSmiles(e.sequence)
+            if mol.GetNumHeavyAtoms() > AFFINITY_ATOMS:
+                raise unsupported(
+                    f"sequences[{e.first}] asks for an affinity and has {mol.GetNumHeavyAtoms()} atoms "
+                    f"besides hydrogen; Boltz takes {AFFINITY_ATOMS}"
+                )
+
+
 def residue_name(kind: str, letter: str) -> str:
     """Boltz's name of a polymer's unmodified residue."""
     letters = {
@@ -179,15 +194,12 @@ def residue_name(kind: str, letter: str) -> str:
 
 
 def atoms(entity: Entity, residue: int, dictionary: Dictionary) -> list[str]:
-    """The names of a residue's heavy atoms in Boltz's files. residue counts from 1."""
-    if entity.kind == "ligand" and not entity.ccd:
-        mol = Chem.AddHs(Chem.MolFromSmiles(entity.sequence))
-        ranks = Chem.CanonicalRankAtoms(mol)
-        return [a.GetSymbol().upper() + str(r + 1) for a, r in zip(mol.GetAtoms(), ranks) if a.GetAtomicNum() > 1]
+    """The names of a residue's heavy atoms in Boltz's files, not of a SMILES. residue counts from 1."""
     polymer = entity.kind != "ligand"
     code = entity.sequence
     if polymer:
         code = dict(entity.modifications).get(residue) or residue_name(entity.kind, entity.sequence[residue - 1])
+        code = "MET" if code == "MSE" else code  # as in the package
         if code in const.ref_atoms:
             return list(const.ref_atoms[code])
 

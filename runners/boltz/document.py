@@ -13,6 +13,7 @@ from foldrun.document import (
     bonds,
     chain_kinds,
     chain_map,
+    check_bonds,
     check_components,
     modifications,
     selenomethionine_note,
@@ -65,6 +66,7 @@ def build(
     alignment; templates are in the order of the job.
 
     Raises Failure with a message that names the field."""
+    check_bonds(job["sequences"], job.get("constraints") or {})
     entities = group(job["sequences"], alignments)
     separate(entities)
     names = short_chain_names([c for e in entities for c in e.chains])
@@ -122,6 +124,10 @@ def check_affinity(i: int, entity: Entity) -> None:
     """Refuses an affinity of anything but a ligand of one copy."""
     if entity.affinity and entity.kind != "ligand":
         raise invalid(f"sequences[{i}] asks for an affinity and is a {entity.kind}; the affinity is a ligand's")
+    if entity.affinity and not entity.ccd and "." in entity.sequence:
+        raise invalid(
+            f"sequences[{i}] asks for an affinity and is a SMILES of several molecules, of which Boltz would take one"
+        )
     if entity.affinity and len(entity.chains) != 1:
         raise unsupported(
             f"sequences[{i}] has {len(entity.chains)} copies; the affinity of a ligand is predicted for a single copy"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foldrun import invalid, too_large, unsupported
-from foldrun.document import SHORT_CHAIN, check_code, modifications
+from foldrun.document import SHORT_CHAIN, check_bonds, check_code, modifications
 
 # The package's chain names, as far as they have one letter.
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -75,8 +75,20 @@ def restraints(sequences: Sequence[Mapping[str, Any]], given: Mapping[str, Any])
     return out.getvalue()
 
 
+def check_residue(field: str, s: Mapping[str, Any], at: tuple[str, int]) -> None:
+    """Refuses a residue that the package cannot find by the letter of an amino acid: it knows those of proteins, and a
+    modified residue is several tokens for it."""
+    if s["kind"] != "protein":
+        raise unsupported(f"{field} is on chain {at[0]}, a {s['kind']}; Chai-1 takes residues of proteins there")
+    if any(position == at[1] for position, _ in modifications(s)):
+        raise unsupported(
+            f"{field} is the modified residue {at[1]} of chain {at[0]}; Chai-1 takes unmodified ones there"
+        )
+
+
 def restraint_rows(sequences: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> list[list[Any]]:
     """The restraints of a job as rows of the package's table: contacts, pockets and bonds, with distances in Å."""
+    check_bonds(sequences, given)
     by_chain = {c: s for s in sequences for c in s["chains"]}
     letter_of = letters(sequences)
     rows: list[list[Any]] = []
@@ -92,17 +104,16 @@ def restraint_rows(sequences: Sequence[Mapping[str, Any]], given: Mapping[str, A
 
     for i, p in enumerate(given.get("pocket") or []):
         for k, c in enumerate(p["contacts"]):
-            if by_chain[c["chain_id"]]["kind"] == "ligand":
-                raise unsupported(
-                    f"constraints.pocket[{i}].contacts[{k}] is on chain {c['chain_id']}, a ligand; "
-                    "Chai-1 takes residues of polymers there"
-                )
             near = (c["chain_id"], c["res_idx"])
+            check_residue(f"constraints.pocket[{i}].contacts[{k}]", by_chain[near[0]], near)
             add("pocket", p["binder"]["chain_id"], "", near[0], position(*near), DISTANCE)
     for i, c in enumerate(given.get("contact") or []):
         a, b = (c["chainA"], c["res_idxA"]), (c["chainB"], c["res_idxB"])
         ligands = [by_chain[x[0]]["kind"] == "ligand" for x in (a, b)]
         distance = c.get("distance") or DISTANCE
+        for end, ligand in zip((a, b), ligands):
+            if not ligand:
+                check_residue(f"constraints.contact[{i}]", by_chain[end[0]], end)
         if all(ligands):
             raise unsupported(
                 f"constraints.contact[{i}] is between two ligands; Chai-1 takes contacts in which a polymer has part"

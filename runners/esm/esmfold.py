@@ -12,7 +12,8 @@ from transformers.utils import logging
 
 import cif
 import foldrun
-from foldrun import Failure, Job, invalid, pytorch, unsupported, weights
+from document import the_chain
+from foldrun import Failure, Job, pytorch, weights
 
 # The order in which the model numbers amino acids; the package's tokenizer would add start and end tokens.
 LETTERS = "ARNDCQEGHILKMFPSTWYV"
@@ -65,7 +66,7 @@ class ESMFold:
             self.job.progress("trunk", self.passes, self.recycles + 1)
 
     def predict(self, job: Job) -> foldrun.Result:
-        sequence, chain = the_chain(job)
+        sequence, chain = the_chain(job.input["sequences"])
         torch.manual_seed(job.seed)
         self.recycles, self.passes = job.integer("recyclingSteps", 3), 0
         self.model.trunk.set_chunk_size(SLICE if len(sequence) > LONG_CHAIN else None)
@@ -111,15 +112,3 @@ class ESMFold:
         job.array("pae", out["predicted_aligned_error"][0].float())
         pae_max = out["max_predicted_aligned_error"].item()
         return foldrun.Result(scores={"ptm": out["ptm"].item(), "pae_max": pae_max})
-
-
-def the_chain(job: Job) -> tuple[str, str]:
-    """The sequence and the name of the job's only chain; the service sends one chain at a time."""
-    sequences = job.input["sequences"]
-    if len(sequences) != 1 or len(sequences[0]["chains"]) != 1 or sequences[0]["kind"] != "protein":
-        raise unsupported("ESMFold folds one protein chain at a time")
-    text = sequences[0]["sequence"]
-    for i, c in enumerate(text):
-        if c not in LETTERS:
-            raise invalid(f"residue {i + 1} is {c!r}; ESMFold takes the twenty amino acids {LETTERS}")
-    return text, sequences[0]["chains"][0]

@@ -11,15 +11,15 @@ from transformers.utils import logging
 
 import cif
 import foldrun
-from features import LETTERS, Chain, build
-from foldrun import Failure, Job, Watch, invalid, pytorch, unsupported, weights
+from document import check
+from features import Chain, build
+from foldrun import Failure, Job, Watch, pytorch, weights
 from foldrun.document import aligned_rows
 
 # Its files, below the weights of the engine; the other model's are in the folder itself.
 FOLDER = "esmfold2"
 # Samples at once where the service sets no limit: the confidence of each needs memory for every pair of residues.
 PARALLEL = 5
-MIN_RESIDUES = 2  # of one residue the package drops a dimension, and fails
 PAE_LIMIT = 32.0  # Å; the bins of the confidence head go up to here
 NO_ALIGNMENTS_NOTE = "These weights were trained without alignments: those of the job were not used."
 
@@ -101,8 +101,8 @@ class Prediction:
         """Reads the chains and their alignments, and refuses what the model does not know."""
         without = self.loaded.model.msa_encoder is None
         dropped = False
+        check(self.job.input["sequences"])
         for i, s in enumerate(self.job.input["sequences"]):
-            check(i, s)
             rows = aligned_rows(self.job, i)
             if rows and without:
                 rows, dropped = None, True
@@ -110,8 +110,6 @@ class Prediction:
             for name in s["chains"]:
                 self.names.append(name)
                 self.chains.append(Chain(s["sequence"], unpaired, paired))
-        if sum(len(c.sequence) for c in self.chains) < MIN_RESIDUES:
-            raise unsupported(f"ESMFold2 needs at least {MIN_RESIDUES} residues")
         self.notes += [weights.RANDOM_NOTE] if self.loaded.random else []
         self.notes += [NO_ALIGNMENTS_NOTE] if dropped else []
 
@@ -197,16 +195,3 @@ KEPT = (
     "iptm",
     "pair_chains_iptm",
 )
-
-
-def check(i: int, s: dict[str, Any]) -> None:
-    """Refuses what transformers has no features of in sequences[i]."""
-    if s["kind"] != "protein":
-        raise unsupported(f"sequences[{i}] is a {s['kind']}; ESMFold2 in transformers folds proteins alone")
-    if s.get("cyclic"):
-        raise unsupported(f"sequences[{i}] is cyclic, which ESMFold2 does not know")
-    if s.get("modifications"):
-        raise unsupported(f"sequences[{i}] has modifications; ESMFold2 in transformers folds unmodified residues alone")
-    for k, c in enumerate(s["sequence"]):
-        if c not in LETTERS:
-            raise invalid(f"residue {k + 1} of sequences[{i}] is {c!r}; ESMFold2 takes {LETTERS}")

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 from transformers.models.esmfold2 import protein_utils as package
 
-LETTERS = "".join(package.PROTEIN_1TO3)  # the twenty amino acids, and X
 GAP = 1  # a row's gap, in Biohub's package; transformers has no constant of it
 # Rows of an alignment. Biohub's package draws as many from it for each pass; here they are the first.
 MAX_ROWS = 1024

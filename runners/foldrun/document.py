@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .alignment import Broken, rows, table
-from .job import Job, invalid
+from .job import Job, invalid, unsupported
 
 # A code of the chemical component dictionary. Some packages make a file name of it.
 CCD = re.compile(r"[A-Z0-9]{1,5}")
@@ -93,6 +93,18 @@ def chain_map(names: Mapping[str, str]) -> dict[str, str]:
 def chain_kinds(sequences: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Chain of the job → protein, rna, dna or ligand."""
     return {c: s["kind"] for s in sequences for c in s["chains"]}
+
+
+def check_bonds(sequences: Iterable[Mapping[str, Any]], constraints: Mapping[str, Any]) -> None:
+    """Refuses bonds to a ligand of a SMILES: packages invent names for its atoms, which nobody can know beforehand."""
+    unnamed = {c for s in sequences if s["kind"] == "ligand" and not s.get("is_ccd") for c in s["chains"]}
+    for i, bond in enumerate(constraints.get("bond") or []):
+        for end in ("atom1", "atom2"):
+            if bond[end]["chain_id"] in unnamed:
+                raise unsupported(
+                    f"constraints.bond[{i}].{end} is on chain {bond[end]['chain_id']}, a SMILES, "
+                    "whose atoms have no names"
+                )
 
 
 def bonds(constraints: Mapping[str, Any], names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from foldrun.document import (
     SINGLE_SEQUENCE_NOTE,
     bonds,
     chain_map,
+    check_bonds,
     check_components,
     modifications,
     selenomethionine_note,
@@ -39,6 +40,7 @@ def build(job: Mapping[str, Any], alignments: Mapping[int, str]) -> Document:
     sequences = job["sequences"]
     for i, s in enumerate(sequences):
         check(i, s)
+    check_bonds(sequences, job.get("constraints") or {})
     check_distinct(sequences)
     names = short_chain_names([c for s in sequences for c in s["chains"]])
     shared: dict[str, str] = {}  # one alignment per sequence: the package refuses two

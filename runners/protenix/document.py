@@ -13,6 +13,7 @@ from foldrun import invalid, unsupported
 from foldrun.document import (
     SINGLE_SEQUENCE_NOTE,
     chain_map,
+    check_bonds,
     check_components,
     modifications,
     selenomethionine_note,
@@ -54,6 +55,7 @@ def build(
     sequences = job["sequences"]
     for i, s in enumerate(sequences):
         check(i, s)
+    check_bonds(sequences, job.get("constraints") or {})
     if sum(s["kind"] == "ligand" and not s.get("is_ccd") for s in sequences) > MAX_SMILES:
         raise unsupported(f"Protenix takes at most {MAX_SMILES} ligands by SMILES")
     names = short_chain_names([c for s in sequences for c in s["chains"]])

@@ -41,14 +41,14 @@ func TestRealEnginesIntelliFold(t *testing.T) {
 	wantScores(t, v.Predictions[0], true)
 
 	for name, c := range map[string]struct{ sequences, constraints, want string }{
-		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
+		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C[N+](C)(C)(C)C"}}`, "", "Explicit valence"},
 		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
 		"no such atom": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
 			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},
-				"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "'SG' of residue 2 of chain A"},
+				"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "residue 2 of chain A is SER"},
 		"pocket": {trp + `,{"ligandSequence":{"sequence":"CCO"}}`,
-			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no effect"},
-		"too small": {`{"proteinChain":{"sequence":"GGGG"}}`, "", "at least 97"},
+			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no pocket constraints"},
+		"too small": {`{"proteinChain":{"sequence":"GGGG"}}`, "", "needs 97"},
 	} {
 		l.refused(name, c.sequences, quick, c.constraints, c.want, pleat.FailInvalidInput, pleat.FailUnsupported)
 	}
@@ -145,7 +145,7 @@ func TestRealEnginesEsmFold2(t *testing.T) {
 			t.Errorf("%s: job %q, %q", name, id, message)
 		}
 	}
-	l.refused("one residue", `{"proteinChain":{"sequence":"G"}}`, quick, "", "at least 2", pleat.FailUnsupported)
+	l.refused("one residue", `{"proteinChain":{"sequence":"G"}}`, quick, "", "needs 2", pleat.FailUnsupported)
 	l.stopped(`"modelName":"esmfold2","seed":"1","recyclingSteps":1,"samplingSteps":1000,"diffusionSample":25`)
 	if v := l.fold(trp, `"modelName":"esmfold2"`, ""); v.Run.Timings["load"] != 0 {
 		t.Error("a cancel cost the process")
@@ -200,16 +200,16 @@ func TestRealEnginesProtenix(t *testing.T) {
 	l.templates(t, one, `}]`)
 
 	for name, c := range map[string]struct{ sequences, constraints, want string }{
-		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C(C)(C)(C)(C)C"}}`, "", "Explicit valence"},
+		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C[N+](C)(C)(C)C"}}`, "", "Explicit valence"},
 		"no backbone": {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"BNZ"}]}}`, "",
 			"no backbone"},
 		"no conformer": {trp + `,{"ligandSequence":{"sequence":"C1#CC1"}}`, "", "three-dimensional"},
 		"unknown CCD":  {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
 		"no such atom": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
 			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},
-				"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "'SG' of residue 2 of chain A"},
+				"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "residue 2 of chain A is SER"},
 		"pocket": {trp + `,{"ligandSequence":{"sequence":"CCO"}}`,
-			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no effect"},
+			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no pocket constraints"},
 	} {
 		l.refused(name, c.sequences, one, c.constraints, c.want, pleat.FailInvalidInput, pleat.FailUnsupported)
 	}

@@ -4841,6 +4841,8 @@ export interface components {
             features: string[];
             kind: components["schemas"]["ModelKind"];
             licence: string;
+            /** @description Further limits in words, by which jobs are checked. */
+            limits: string[];
             /**
              * Format: int64
              * @description Most tokens of a structure; 0: not stated.
@@ -6241,7 +6243,7 @@ export interface components {
             residues: number;
             /**
              * Format: int64
-             * @description Residues or ligand atoms of one copy.
+             * @description Residues, and atoms of ligands and modified residues, of one copy.
              */
             tokens: number;
             type: components["schemas"]["EntityType"];
@@ -6291,7 +6293,7 @@ export interface components {
             quotaRemaining: number;
             /**
              * Format: int64
-             * @description Residues and ligand atoms, copies counted.
+             * @description Residues, and atoms of ligands and modified residues, copies counted. A component whose definition is not known here counts 200.
              */
             tokens: number;
             /** @description Whether POST /v1/jobs would accept this body now. */

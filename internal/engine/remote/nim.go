@@ -85,6 +85,7 @@ func (n NIM) Models() []pleat.Model {
 			Polymers:    nimPolymers,
 			Ligands:     nimLigands,
 			Residues:    nimResidues,
+			MinChains:   1,
 			Affinities:  1,
 			Constraints: []string{"pocket", "bond"},
 		},

@@ -205,10 +205,11 @@ func (q *nimQuery) parameters(w pleat.Work) {
 	r := &q.request
 	r.RecyclingSteps, r.SamplingSteps = v["recyclingSteps"], v["samplingSteps"]
 	r.DiffusionSamples, r.StepScale = v["diffusionSample"], v["stepScale"]
+	job := pleat.Job{Sequences: w.Fold.Sequences, Constraints: w.Fold.Constraints}
 	tokens, affinity := 0, false
 	for i := range w.Fold.Sequences {
 		s := &w.Fold.Sequences[i]
-		tokens += s.Tokens() * len(s.Chains)
+		tokens += job.TokensOf(s, w.Model.Limits) * len(s.Chains)
 		affinity = affinity || s.PropertyType == "affinity"
 	}
 	if affinity {

@@ -69,6 +69,7 @@ type manifestScope struct {
 	Features  []pleat.Feature          `json:"features"`
 	MinTokens int                      `json:"min_tokens"`
 	MaxTokens int                      `json:"max_tokens"`
+	Limits    *pleat.ModelLimits       `json:"limits"`
 	Memory    *manifestMemory          `json:"mem_model"`
 	Speed     *manifestSpeed           `json:"speed_model"`
 	Params    map[string]manifestParam `json:"params_schema"`
@@ -207,6 +208,9 @@ func (c *ManifestModel) inherit(from *manifestScope) {
 	if c.MaxTokens == 0 {
 		c.MaxTokens = from.MaxTokens
 	}
+	if c.Limits == nil {
+		c.Limits = from.Limits
+	}
 	if c.Memory == nil {
 		c.Memory = from.Memory
 	}
@@ -328,6 +332,11 @@ func (c *ManifestModel) check() error {
 			return fmt.Errorf("has the feature %q, which is not known", pleat.Clip(string(f)))
 		}
 	}
+	if c.Limits != nil {
+		if err := c.Limits.Check(); err != nil {
+			return fmt.Errorf("has limits that have no meaning: %w", err)
+		}
+	}
 	_, err := c.params()
 	return err
 }
@@ -414,6 +423,9 @@ func (m *Manifest) models(device string, memory int64) []pleat.Model {
 			Room:       memory,
 		}
 		v.Params, _ = c.params() // the manifest was checked
+		if c.Limits != nil {
+			v.Limits = *c.Limits
+		}
 		if c.Memory != nil {
 			v.Memory = pleat.MemoryModel{
 				Base:   c.Memory.BaseGB * 1e9,

@@ -65,13 +65,13 @@ func (h *Handlers) validate(
 // sum of all its structures: a model without FeatureComplex folds each item on its own, once however many copies it
 // has.
 func describe(out *api.Validation, f *submit.NewFold) {
-	out.IsComplex, out.Tokens = f.Job.Complex, f.Job.Tokens()
+	out.IsComplex, out.Tokens = f.Job.Complex, f.Job.Tokens(f.Model.Limits)
 	out.Memory = f.Model.Memory.Bytes(f.Job.Largest(f.Model))
 	out.Seconds = f.Job.Seconds(f.Model)
 	out.Params = f.Job.Params.Effective(f.Model)
 	for i := range f.Job.Sequences {
 		q := &f.Job.Sequences[i]
-		item := api.ValidatedItem{Type: string(q.Kind), Chains: q.Chains, Tokens: f.Job.TokensOf(q)}
+		item := api.ValidatedItem{Type: string(q.Kind), Chains: q.Chains, Tokens: f.Job.TokensOf(q, f.Model.Limits)}
 		if q.Polymer() {
 			item.Residues = len(q.Text)
 		}

@@ -64,6 +64,7 @@ func Model(m *pleat.Model) api.Model {
 		Citations:  []api.Citation{},
 		MinTokens:  m.MinTokens,
 		MaxTokens:  m.MaxTokens,
+		Limits:     m.Limits.Words(),
 		Memory:     api.Cost(m.Memory),
 		Speed:      api.Cost(m.Speed),
 		Room:       m.Room,

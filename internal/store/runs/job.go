@@ -69,7 +69,7 @@ func InsertJob(t *db.Tx, n *NewJob, c *Created) {
 		Creator: j.Creator,
 		batch:   n.Row.Batch,
 		bytes:   len(sequences) + len(constraints),
-		tokens:  j.Tokens(),
+		tokens:  j.Tokens(pleat.ModelLimits{}),
 	}
 	insertRun(t, ref, 1, n.Run)
 	InsertSubscriptions(t, ref, n.Subs)
@@ -230,7 +230,7 @@ func RerunJob(t *db.Tx, ref Ref, job pleat.JobID, spec RunSpec) (Created, error)
 	if err := errors.Join(db.DecodeJSON(seqs, &j.Sequences), db.DecodeJSON(constraints, &j.Constraints)); err != nil {
 		return c, err
 	}
-	ref.tokens = j.Tokens()
+	ref.tokens = j.Tokens(pleat.ModelLimits{})
 	for _, q := range j.Sequences {
 		c.Sequences = append(c.Sequences, q.ID)
 	}

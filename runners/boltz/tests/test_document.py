@@ -142,14 +142,14 @@ class Constraints(unittest.TestCase):
         }
         bond = {
             "atom1": {"chain_id": "A", "res_idx": 4, "atom_name": "SD"},
-            "atom2": {"chain_id": "L", "res_idx": 1, "atom_name": "C8"},
+            "atom2": {"chain_id": "longname", "res_idx": 1, "atom_name": "CE"},
         }
         near = {"chainA": "A", "res_idxA": 1, "chainB": "longname", "res_idxB": 2, "distance": 8}
         self.assertEqual(
             self.one(pocket=[pocket], bond=[bond], contact=[near]),
             [
                 {"pocket": {"binder": "L", "contacts": [["A", 3], ["x1", 1]], "max_distance": 6.0}},
-                {"bond": {"atom1": ["A", 4, "SD"], "atom2": ["L", 1, "C8"]}},
+                {"bond": {"atom1": ["A", 4, "SD"], "atom2": ["x1", 1, "CE"]}},
                 {"contact": {"token1": ["A", 1], "token2": ["x1", 2], "max_distance": 8}},
             ],
         )

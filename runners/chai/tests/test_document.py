@@ -27,7 +27,7 @@ CONSTRAINTS = {
     "bond": [
         {
             "atom1": {"chain_id": "A", "res_idx": 4, "atom_name": "SD"},
-            "atom2": {"chain_id": "L", "res_idx": 1, "atom_name": "C1"},
+            "atom2": {"chain_id": "B", "res_idx": 4, "atom_name": "SD"},
         }
     ],
 }
@@ -47,7 +47,7 @@ class Document(unittest.TestCase):
                 "C,,A,H3,pocket,1.0,0.0,6.0,-,r1",
                 "A,G1,B,M4,contact,1.0,0.0,8,-,r2",
                 "C,,A,G1,pocket,1.0,0.0,6.0,-,r3",
-                "A,M4@SD,C,@C1,covalent,1.0,0.0,0.0,-,r4",
+                "A,M4@SD,B,M4@SD,covalent,1.0,0.0,0.0,-,r4",
             ],
         )
         self.assertIsNone(restraints(SEQUENCES, {}))

@@ -35,7 +35,7 @@ class Document(unittest.TestCase):
                     "bond": [
                         {
                             "atom1": {"chain_id": "longer", "res_idx": 2, "atom_name": "OG"},
-                            "atom2": {"chain_id": "L", "res_idx": 1, "atom_name": "C1"},
+                            "atom2": {"chain_id": "M", "res_idx": 1, "atom_name": "MG"},
                         }
                     ]
                 },
@@ -58,7 +58,7 @@ class Document(unittest.TestCase):
                 {"rna": {"id": ["R"], "sequence": "GACU"}},
             ],
         )
-        self.assertEqual(doc.content["constraints"], [{"bond": {"atom1": ["x1", 2, "OG"], "atom2": ["L", 1, "C1"]}}])
+        self.assertEqual(doc.content["constraints"], [{"bond": {"atom1": ["x1", 2, "OG"], "atom2": ["M", 1, "MG"]}}])
         self.assertEqual(doc.chain_map(), {"x1": "longer"})
         self.assertEqual(doc.notes, [])
 

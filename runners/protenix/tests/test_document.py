@@ -31,7 +31,7 @@ class Document(unittest.TestCase):
                     "bond": [
                         {
                             "atom1": {"chain_id": "C", "res_idx": 3, "atom_name": "ND1"},
-                            "atom2": {"chain_id": "K", "res_idx": 1, "atom_name": "C1"},
+                            "atom2": {"chain_id": "M", "res_idx": 1, "atom_name": "MG"},
                         }
                     ]
                 },
@@ -72,10 +72,10 @@ class Document(unittest.TestCase):
                     "copy1": 2,
                     "position1": 3,
                     "atom1": "ND1",
-                    "entity2": 5,
-                    "copy2": 2,
+                    "entity2": 2,
+                    "copy2": 1,
                     "position2": 1,
-                    "atom2": "C1",
+                    "atom2": "MG",
                 }
             ],
         )

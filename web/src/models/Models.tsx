@@ -111,6 +111,7 @@ function ModelCard({ model: m }: { model: Model }) {
       <dl class="facts">
         <Fact name="Method">{m.method}</Fact>
         <Fact name="Input size">{describeSize(m)}</Fact>
+        <Fact name="Limits">{m.limits.join(' · ')}</Fact>
         <Fact name="Features">{m.features.map((f) => featureNames[f] ?? f).join(' · ')}</Fact>
         <Fact name="Confidence">{m.confidence}</Fact>
         <Fact name="Expected cost">{describeCost(m)}</Fact>

@@ -84,7 +84,10 @@ function ModelFacts({ model: m, settings }: { model: Model; settings: Settings }
   const msaAlgorithm = settings.params.msaAlgorithm || m.params.find((p) => p.name === 'msaAlgorithm')?.default
   return (
     <>
-      <p class="dim small-text">{describeLimits(m)}</p>
+      <p class="dim small-text">
+        {describeLimits(m)}
+        {m.limits.length > 0 && ` Limits: ${m.limits.join('; ')}.`}
+      </p>
       {restrictedLicence.test(m.licence) ? (
         <p class="caution" data-licence="bound">
           Check the licence of {m.name}: {m.licence.replace(/\.?$/, '.')}

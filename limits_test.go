@@ -1,0 +1,80 @@
+package pleat
+
+import (
+	"strings"
+	"testing"
+)
+
+// A fault of what a model's engine would refuse names its field, and what would be right.
+func TestLimitsRefuse(t *testing.T) {
+	chain := Sequence{Kind: Protein, Text: "GCGYDPCTG", ChainID: "A"}
+	smiles := func(text string) Sequence { return Sequence{Kind: Ligand, Text: text, ChainID: "L"} }
+	code := func(text string) Sequence { return Sequence{Kind: Ligand, Text: text, CCD: true, ChainID: "L"} }
+	bond := func(a, b AtomRef) Constraints { return Constraints{Bond: []Bond{{a, b}}} }
+	sg := AtomRef{"A", 7, "SG"}
+	for _, c := range []struct {
+		limits      ModelLimits
+		ligand      Sequence
+		constraints Constraints
+		want        string
+	}{
+		{ModelLimits{LigandForms: []string{FormSMILES}}, code("ATP"), Constraints{},
+			`sequences[1].ligandSequence.sequence: the model "boltz-2" takes ligands as SMILES only, not as CCD codes`},
+		{ModelLimits{Dictionary: "2024-01-01"}, code("QQQQQ"), Constraints{},
+			`sequences[1].ligandSequence.sequence is QQQQQ, which is not in the Chemical Component Dictionary as the ` +
+				`model "boltz-2" has it`},
+		{ModelLimits{Dictionary: "2024-01-01"}, code("NAG"), Constraints{}, ""},
+		{ModelLimits{}, code("QQQQQ"), Constraints{}, ""},
+		{ModelLimits{}, smiles("C1CC"), Constraints{}, "Invalid sequence format: sequences[1].ligandSequence.sequence is " +
+			"no SMILES: at position 2: the ring is not closed"},
+		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 2, "SD"}, sg),
+			`constraints.bond[0].atom1.atom_name is "SD"; residue 2 of chain A is CYS, which has the atoms N, CA, C, O, CB, SG`},
+		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 2, "sg"}, sg), `is "sg"; did you mean "SG"? Residue 2 of chain A`},
+		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"L", 1, "C1"}, sg), "but chain L is a SMILES, whose atoms have no names"},
+		{ModelLimits{}, smiles("CCO"), bond(sg, sg), "constraints.bond[0] names one atom twice"},
+		{ModelLimits{}, code("NAG"), bond(AtomRef{"L", 1, "C1"}, sg), ""},
+		{ModelLimits{}, code("NAG"), bond(AtomRef{"L", 1, "C9"}, sg), "residue 1 of chain L is NAG, which has the atoms C1,"},
+		{ModelLimits{}, code("HEM"), bond(AtomRef{"L", 1, "FE"}, sg), ""},
+		{ModelLimits{WithoutLeaving: true}, smiles("CCO"), bond(AtomRef{"A", 9, "OXT"}, sg), `is "OXT"; residue 9`},
+		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 9, "OXT"}, sg), ""},
+	} {
+		model := full
+		model.Limits = c.limits
+		j := Job{Name: "x", Sequences: []Sequence{chain, c.ligand}, Constraints: c.constraints}
+		err := j.Validate(model)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+// The numbers are those of the packages: OpenFold3 0.5.0 for residues within and at the ends of chains, and RDKit for
+// SMILES.
+func TestTokens(t *testing.T) {
+	modified := func(text string, at int, code string) Sequence {
+		return Sequence{Kind: Protein, Text: text, Modifications: []Modification{{at, code}}}
+	}
+	without := ModelLimits{WithoutLeaving: true}
+	for _, c := range []struct {
+		sequence Sequence
+		limits   ModelLimits
+		want     int
+	}{
+		{Sequence{Kind: Ligand, Text: "ZN", CCD: true}, ModelLimits{}, 1},
+		{Sequence{Kind: Ligand, Text: "FAD", CCD: true}, ModelLimits{}, 53},
+		{Sequence{Kind: Ligand, Text: "NAG", CCD: true}, ModelLimits{}, 15},
+		{Sequence{Kind: Ligand, Text: "QQQQQ", CCD: true}, ModelLimits{}, 200},
+		{Sequence{Kind: Ligand, Text: "[H]OC([2H])C"}, ModelLimits{}, 3},
+		{modified("GCGYD", 3, "SEP"), without, 14},
+		{modified("GCGYD", 5, "SEP"), without, 14},
+		{modified("GCGYD", 5, "SEP"), ModelLimits{}, 15},
+		{modified("GCGYD", 3, "PHE"), without, 5},
+		{modified("GCGYD", 3, "MSE"), without, 12},
+		{modified("GCGYD", 3, "MSE"), ModelLimits{AsParents: map[string]string{"MSE": "MET"}}, 5},
+		{Sequence{Kind: RNA, Text: "GACU", Modifications: []Modification{{2, "5MC"}}}, without, 24},
+	} {
+		if got := new(Job).TokensOf(&c.sequence, c.limits); got != c.want {
+			t.Errorf("%s %v has %d tokens; want %d", c.sequence.Text, c.sequence.Modifications, got, c.want)
+		}
+	}
+}
