@@ -449,7 +449,7 @@ func TestAlignments(t *testing.T) {
 			want: "a.a3m", notes: `pairedMsaPath "p.a3m" was dropped`},
 		{text: af3(`{"protein": {"id": "A", "sequence": "MKT", "pairedMsaPath": "p.a3m"}}`),
 			want: `pairedMsaPath names the file "p.a3m", an alignment with paired rows, and the chain has no other`},
-		{text: af3(`{"protein": {"id": "A", "sequence": "MKT", "unpairedMsaPath": "a.a3m.gz"}}`), want: "must be A3M"},
+		{text: af3(`{"protein": {"id": "A", "sequence": "MKT", "unpairedMsaPath": "a.a3m.gz"}}`), want: "a.a3m.gz"},
 		{text: af3(`{"protein": {"id": "A", "sequence": "MKT", "unpairedMsa": "", "pairedMsaPath": "p.a3m"}}`),
 			want: "and the chain has no other"},
 		{text: protenix(`{"proteinChain": {"sequence": "MKT", "count": 2, "unpairedMsaPath": "/x/a.a3m"}}`), want: "a.a3m"},

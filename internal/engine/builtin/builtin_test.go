@@ -116,7 +116,7 @@ func TestQuestionWithBadPAE(t *testing.T) {
 	w.QnA.PAE = "input/pae.json"
 	out := enginetest.Registry(t, Analyst{}).Run(context.Background(), w, &enginetest.Sink{})
 	enginetest.Row(t, out)
-	if len(out.Result.Notes) != 1 || !strings.Contains(out.Result.Notes[0], "row 2 of the PAE file has 1 values") {
+	if len(out.Result.Notes) != 1 || !strings.Contains(out.Result.Notes[0], "row 2 of the PAE has 1 values") {
 		t.Error(out.Result.Notes)
 	}
 }
