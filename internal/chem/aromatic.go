@@ -36,8 +36,8 @@ func checkAromatic(p *smilesParser) error {
 			continue // its ring is not aromatic
 		}
 		if m := newMatching(system, near, needs); m != nil && !m.perfect() {
-			return fmt.Errorf("at position %d: the aromatic system has no structure of single and double bonds; a nitrogen "+
-				"with a hydrogen is written [nH]", p.graph[i].at+1)
+			return fmt.Errorf("at position %d: the aromatic system has no structure of single and double bonds; a "+
+				"nitrogen with a hydrogen is written [nH]", p.graph[i].at+1)
 		}
 	}
 	return nil
