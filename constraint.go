@@ -169,8 +169,8 @@ func (r *references) pocketResidue(i int, at ResidueRef, chainField, indexField 
 	}
 	changed := func(m Modification) bool { return m.Residue == at.Residue }
 	if k := slices.IndexFunc(s.Modifications, changed); l.Unmodified && k >= 0 {
-		r.fault(indexField, " is %d, which is modified (%s); the model %q accepts unmodified residues there", at.Residue,
-			s.Modifications[k].CCD, r.model.Name)
+		r.fault(indexField, " is %d, which is modified (%s); the model %q accepts unmodified residues there",
+			at.Residue, s.Modifications[k].CCD, r.model.Name)
 	}
 }
 

@@ -134,10 +134,11 @@ func (v *validation) modificationLimits(i int) {
 		if !known || e.Atoms == nil {
 			continue
 		}
-		for _, name := range v.model.Limits.Backbone[s.Kind] {
+		needed := v.model.Limits.Backbone[s.Kind]
+		for _, name := range needed {
 			if !slices.ContainsFunc(e.Atoms, func(a chem.Atom) bool { return a.Name == name }) {
 				v.fault(at, " is %s, a component without an atom %s; the model %q needs the atoms %s in a modified "+
-					"residue of a %s", m.CCD, name, v.model.Name, ListNames(v.model.Limits.Backbone[s.Kind], 10), s.Kind)
+					"residue of a %s", m.CCD, name, v.model.Name, ListNames(needed, 10), s.Kind)
 				break
 			}
 		}
@@ -180,8 +181,8 @@ func (v *validation) ligandLimits(i int) {
 		}
 	}
 	if size := v.job.ligandSize(s); l.AffinityAtoms > 0 && size.unknown == "" && size.atoms > l.AffinityAtoms {
-		v.fault(path+".property_type", ": the ligand has %d atoms besides hydrogen; the model %q predicts the affinity "+
-			"of a ligand of at most %d", size.atoms, v.model.Name, l.AffinityAtoms)
+		v.fault(path+".property_type", ": the ligand has %d atoms besides hydrogen; the model %q predicts the "+
+			"affinity of a ligand of at most %d", size.atoms, v.model.Name, l.AffinityAtoms)
 	}
 }
 

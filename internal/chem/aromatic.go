@@ -36,8 +36,8 @@ func checkAromatic(p *smilesParser) error {
 			continue // its ring is not aromatic
 		}
 		if m := newMatching(system, near, needs); m != nil && !m.perfect() {
-			return fmt.Errorf("at position %d: the aromatic system has no structure of single and double bonds; a nitrogen "+
-				"with a hydrogen is written [nH]", p.graph[i].at+1)
+			return fmt.Errorf("at position %d: the aromatic system has no structure of single and double bonds; a "+
+				"nitrogen with a hydrogen is written [nH]", p.graph[i].at+1)
 		}
 	}
 	return nil
@@ -61,6 +61,11 @@ func reach(start int, near [][]int, seen []bool) []int {
 // need returns what an aromatic atom needs, by the rules of RDKit.
 func (p *smilesParser) need(i int) need {
 	v := &p.graph[i]
+	for _, k := range v.bonds {
+		if p.doubleInSystem(&p.bonds[k]) {
+			return unclear
+		}
+	}
 	sum, multiple := p.sigma(i)
 	full, known := map[string]int{"C": 4, "N": 3, "O": 2, "S": 2}[p.atoms[i].Element]
 	switch charge := v.charge; {

@@ -37,6 +37,12 @@ func (p *smilesParser) aromaticBond(b *bond) bool {
 	return both && b.cyclic && (b.order == unspecified || b.order == aromaticOrder)
 }
 
+// doubleInSystem reports whether a bond between two aromatic atoms is written as a double one; readers take it for
+// aromatic.
+func (p *smilesParser) doubleInSystem(b *bond) bool {
+	return b.order == 2 && p.graph[b.a].aromatic && p.graph[b.b].aromatic
+}
+
 // sigma returns the sum of the orders of an atom's bonds, those of aromatic systems as 1, with its stated hydrogens,
 // and whether one of its other bonds is a multiple one.
 func (p *smilesParser) sigma(i int) (sum int, multiple bool) {
@@ -74,7 +80,7 @@ func (p *smilesParser) mostBonds(i int) int {
 	for _, k := range p.graph[i].bonds {
 		b := &p.bonds[k]
 		other := p.atoms[b.a+b.b-i].Element
-		if !nonMetals[other] || p.graph[i].aromatic && b.order == 3 {
+		if !nonMetals[other] || p.graph[i].aromatic && (b.order == 3 || p.doubleInSystem(b)) {
 			return any
 		}
 		if b.order >= 2 && b.order <= 3 && (other == "O" || other == "N") && p.atoms[i].Element != "C" {
