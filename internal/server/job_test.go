@@ -106,8 +106,8 @@ func TestComplexResults(t *testing.T) {
 		`{"ligandSequence":{"sequence":"CCO","property_type":"affinity"}}],"params":{"modelName":"big"},
 		"constraints":{"contact":[{"chainA":"A","res_idxA":1,"chainB":"B","res_idxB":5,"distance":8.5}],` +
 		`"pocket":[{"binder":{"chain_id":"C"},"contacts":[{"chain_id":"A","res_idx":2}]}],
-		"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"SG"},"atom2":{"chain_id":"C","res_idx":1,` +
-		`"atom_name":"C1"}}]}}`)
+		"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},"atom2":{"chain_id":"B","res_idx":2,` +
+		`"atom_name":"SG"}}]}}`)
 	c := h.claim()
 	err := h.store.Runs.FinishRun(context.Background(), tasks.LeaseOf(&c.Task), runs.RunFinished{
 		State: pleat.StateCompleted,
@@ -150,8 +150,8 @@ func TestComplexResults(t *testing.T) {
 			Contacts: []api.ResidueRef{{ChainID: "A", ResIdx: 2}},
 		}},
 		Bond: []api.Bond{{
-			Atom1: api.AtomRef{ChainID: "A", ResIdx: 1, AtomName: "SG"},
-			Atom2: api.AtomRef{ChainID: "C", ResIdx: 1, AtomName: "C1"},
+			Atom1: api.AtomRef{ChainID: "A", ResIdx: 2, AtomName: "SG"},
+			Atom2: api.AtomRef{ChainID: "B", ResIdx: 2, AtomName: "SG"},
 		}},
 		Contact: []api.Contact{{ChainA: "A", ResIdxA: 1, ChainB: "B", ResIdxB: 5, Distance: f(8.5)}},
 	}
