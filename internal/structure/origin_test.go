@@ -30,7 +30,8 @@ func TestConfidence(t *testing.T) {
 			"_ma_qa_metric_local.label_seq_id\n_ma_qa_metric_local.metric_id\n_ma_qa_metric_local.metric_value\n"
 		metric    = "loop_\n_ma_qa_metric.id\n_ma_qa_metric.mode\n_ma_qa_metric.type\n_ma_qa_metric.name\n"
 		fractions = "Confidence values from 0 to 1 were read as pLDDT from 0 to 100."
-		unstated  = "The file is of a prediction and does not say that its B-factors are pLDDT; no confidence is reported."
+		unstated  = "The file is of a prediction and does not say that its B-factors are pLDDT; no confidence is " +
+			"reported."
 		outside   = "The structure is called a prediction, but its confidence values are not between 0 and 100; none " +
 			"is reported."
 	)
