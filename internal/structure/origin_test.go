@@ -32,7 +32,7 @@ func TestConfidence(t *testing.T) {
 		fractions = "Confidence values from 0 to 1 were read as pLDDT from 0 to 100."
 		unstated  = "The file is of a prediction and does not say that its B-factors are pLDDT; no confidence is " +
 			"reported."
-		outside   = "The structure is called a prediction, but its confidence values are not between 0 and 100; none " +
+		outside = "The structure is called a prediction, but its confidence values are not between 0 and 100; none " +
 			"is reported."
 	)
 	for _, test := range []struct {
