@@ -20,14 +20,19 @@ import (
 	"pleat/internal/tracing"
 )
 
+// makesSearches reports whether the worker makes MSA searches.
+func (p *Pool) makesSearches() bool {
+	return p.cfg.Aligner != nil && p.cfg.Alignments != pleat.AlignmentsNever
+}
+
 // offeredModels returns what the engines can run, and the model of alignments if the worker searches. Models that take
-// alignments get the parameter msaAlgorithm with the values that the service can serve.
+// alignments get the parameter msaAlgorithm with the values that this worker can serve.
 func (p *Pool) offeredModels() []pleat.Model {
 	all := p.engines.Models()
 	for i := range all {
-		all[i].OfferAlignments(p.cfg.Aligner != nil || p.cfg.SearchedElsewhere)
+		all[i].OfferAlignments(p.makesSearches())
 	}
-	if p.cfg.Aligner != nil && p.cfg.Alignments != pleat.AlignmentsNever {
+	if p.makesSearches() {
 		all = append(all, pleat.AlignmentModel())
 	}
 	return all
@@ -115,10 +120,8 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 }
 
 // provide puts the alignments of the sequences into the folder of the work, if the model takes them and the job asks
-// for them.
-// If an MSA search task ran first, its files are used unchanged. Otherwise the fold searches itself: it was queued by a
-// version without search tasks, or by a worker that makes no alignments. A search task without sequences to search does
-// nothing.
+// for them. A search task makes them, unless it has no sequences to search for. The fold after it uses its files
+// unchanged, and searches for nothing itself.
 func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
 	use := a.work.Model.AlignmentUse(a.work.Fold.Params, a.work.Fold.Sequences)
@@ -133,19 +136,17 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	if f := a.readReferenced(ctx); f != nil {
 		return a.failed(ctx, f)
 	}
-	hasAlignment := func(s string) bool { return a.referenced.unpaired[s] != nil }
-	search := slices.DeleteFunc(pleat.Proteins(sequences), hasAlignment)
-	switch {
-	case use == pleat.ReferencedAlignments:
-		search = nil
-	case a.p.cfg.Aligner == nil && len(search) > 0:
-		if _, named := a.work.Fold.Params.Values["msaAlgorithm"]; named {
-			return a.failed(ctx, pleat.Failed(pleat.FailMSAUnavailable, "this worker makes no alignments"))
-		}
-		search = nil
+	var search []string
+	if use == pleat.SearchedAlignments {
+		hasAlignment := func(s string) bool { return a.referenced.unpaired[s] != nil }
+		search = slices.DeleteFunc(pleat.Proteins(sequences), hasAlignment)
 	}
-	if len(search)+len(a.referenced.unpaired) == 0 || a.searchOnly && len(search) == 0 {
+	switch {
+	case a.searchOnly && len(search) == 0, len(search)+len(a.referenced.unpaired) == 0:
 		return nil
+	case !a.searchOnly && len(search) > 0: // the search had nothing to do
+		return a.failed(ctx, pleat.Failed(pleat.FailInvalidInput,
+			"the alignments that the job names have gone since it was queued; run the job again"))
 	}
 	ctx, span := a.traced(ctx, len(search))
 	defer span.End()

@@ -17,9 +17,6 @@ func (p *Pool) align(t *runningTask, dir string) pleat.Output {
 	if err != nil {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, err.Error())}
 	}
-	if p.cfg.Aligner == nil {
-		return pleat.Output{Failure: pleat.Failed(pleat.FailMSAUnavailable, "this worker makes no alignments")}
-	}
 	w := p.work(t, dir)
 	w.Computed = nil
 	w.Fold = &pleat.FoldInput{
