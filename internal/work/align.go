@@ -256,7 +256,7 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 			continue
 		}
 		entry := pleat.Alignment{Sequence: i, File: filepath.Join(inputDir, fmt.Sprintf("msa-%d.a3m", i))}
-		a.sink.Log(fmt.Sprintf("chain %s: an alignment of %d sequences", s.Chains[0], len(all[s.Text].Rows)))
+		a.sink.Log(a.describe(&s, all[s.Text], paired[s.Text]))
 		if err := a.publishAlignment(all[s.Text], entry.File, a.prefix(s)+msaFile, s.ID); err != nil {
 			return trouble(err)
 		}
@@ -276,6 +276,19 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 		return trouble(err)
 	}
 	return nil
+}
+
+// describe says what the alignment of a sequence has, and what it lacks: related sequences, or pairs in a complex.
+func (a *alignmentStage) describe(s *pleat.Sequence, m, paired *msa.Alignment) string {
+	text := fmt.Sprintf("chain %s: an alignment of %d sequences", s.Chains[0], len(m.Rows))
+	if len(m.Rows) == 1 {
+		text = fmt.Sprintf("chain %s: an alignment without related sequences", s.Chains[0])
+	}
+	several := len(pleat.Aligned(a.work.Fold.Sequences)) > 1
+	if a.work.Fold.Complex && several && (paired == nil || len(paired.Rows) == 1) {
+		text += ", not paired with those of other chains"
+	}
+	return text
 }
 
 // publishAlignment writes an alignment into the folder of the work and publishes it.

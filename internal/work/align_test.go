@@ -289,6 +289,41 @@ func TestReferencedAlignment(t *testing.T) {
 	})
 }
 
+// A pairing that was asked for is not left out silently where the search cannot pair.
+func TestPairingThatTheSearchCannotMake(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		f.startWith("w", func(c *work.Config) {
+			c.Aligner = &msa.Finder{Searcher: &msa.Command{Program: "/no/mmseqs"}, Log: slog.New(slog.DiscardHandler)}
+		}, builtin.Null{})
+		w := f.createWorkflow(f.owner, pleat.TaskAlign,
+			`{"sequences":["`+seqA+`","`+seqB+`"],"pairing":"complete"}`)
+		v, _ := f.awaitWorkflow(w, pleat.StateFailed)
+		const want = `pairing is "complete", but the search of this service pairs no rows; leave pairing out`
+		if v.Run.Failure.Message != want {
+			t.Errorf("%v", v.Run.Failure)
+		}
+	})
+}
+
+// The log of a complex says which alignments are not paired, and which have no related sequences.
+func TestLogSaysWhatAnAlignmentLacks(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		a := newAligned(t, f)
+		item := f.libraryFile("mine.a3m", []byte(">mine\n"+seqA+"\n"))
+		from := func(n *runs.NewJob) { n.Job.LibraryItem = item }
+		c := a.fold(proteins(seqA, seqB), from)
+		a.await(c.Job, pleat.StateCompleted)
+		for _, want := range []string{
+			"chain A: an alignment without related sequences, not paired with those of other chains",
+			"chain B: an alignment of 3 sequences, not paired with those of other chains",
+		} {
+			storetest.AwaitLine(t, f.s, c.Run, want)
+		}
+	})
+}
+
 // Alignments that a job names, also of RNA, reach the engine through the search for the others.
 func TestReferencedAlignmentsPassTheSearch(t *testing.T) {
 	t.Parallel()

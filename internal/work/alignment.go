@@ -2,6 +2,7 @@ package work
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -29,7 +30,10 @@ func (p *Pool) align(t *runningTask, dir string) pleat.Output {
 	a := alignmentStage{p: p, t: t, work: &w, sink: files, pairing: msa.Pairing(plan.Align.Pairing)}
 	t.began = p.cfg.Clock()
 	proteins := pleat.Proteins(w.Fold.Sequences)
-	failure := a.search(t.ctx, proteins)
+	failure := a.checkPairing(len(proteins))
+	if failure == nil {
+		failure = a.search(t.ctx, proteins)
+	}
 	if failure != nil {
 		return pleat.Output{Failure: a.failed(t.ctx, failure), MSA: a.state}
 	}
@@ -45,6 +49,15 @@ func (p *Pool) align(t *runningTask, dir string) pleat.Output {
 		Engine: w.Model.Engine,
 		MSA:    pleat.StateCompleted,
 	}
+}
+
+// checkPairing refuses a pairing that was asked for where the search cannot pair.
+func (a *alignmentStage) checkPairing(proteins int) *pleat.Failure {
+	if proteins < 2 || a.pairing == "" || a.pairing == msa.PairNone || a.p.cfg.Aligner.Searcher.Pairs() {
+		return nil
+	}
+	return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("pairing is %q, but the search of this service pairs no "+
+		"rows; leave pairing out", a.pairing))
 }
 
 // row writes the row of an alignment, whose files were written.
