@@ -16,13 +16,14 @@ const (
 )
 
 // AlignmentUse returns how a fold of sequences by the model uses alignments. The parameter msaAlgorithm decides:
-// MSANone in the request refuses them all, as the model's default only the search.
+// MSANone in the request refuses them all, as the model's default only the search. Any other value than MSAMMseqs2 is
+// one of the engine's own, for which the service searches for nothing.
 func (m Model) AlignmentUse(p Params, sequences []Sequence) AlignmentUse {
 	how, _ := p.Effective(m)["msaAlgorithm"].(string)
 	switch {
 	case !m.Has(FeatureMSA) || p.Values["msaAlgorithm"] == MSANone || len(Aligned(sequences)) == 0:
 		return NoAlignments
-	case how == "" || how == MSANone || len(Proteins(sequences)) == 0:
+	case how != MSAMMseqs2 || len(Proteins(sequences)) == 0:
 		return ReferencedAlignments
 	}
 	return SearchedAlignments
@@ -43,8 +44,12 @@ func (j *Job) NamesFiles() bool {
 // IsA3M reports whether a file name has the ending of an alignment in the only form that jobs take, also compressed.
 func IsA3M(name string) bool { return strings.EqualFold(path.Ext(StoredName(name)), ".a3m") }
 
-// alignmentParam is the parameter that names an alignment made before, see Params.Alignment.
-const alignmentParam = "alignmentId"
+const (
+	// algorithmParam is the parameter that says how alignments are made, see Model.AlignmentUse.
+	algorithmParam = "msaAlgorithm"
+	// alignmentParam is the parameter that names an alignment made before, see Params.Alignment.
+	alignmentParam = "alignmentId"
+)
 
 // Alignment returns the workflow whose alignments a fold uses; empty: none.
 func (p Params) Alignment() WorkflowID {
@@ -146,12 +151,11 @@ const (
 // OfferAlignments adds the parameters msaAlgorithm and alignmentId to a model that takes alignments, unless its engine
 // defines msaAlgorithm. Searched: the service searches for alignments.
 func (m *Model) OfferAlignments(searched bool) {
-	isAlgorithm := func(s ParamSpec) bool { return s.Name == "msaAlgorithm" }
-	if m.Kind != TaskFold || !m.Has(FeatureMSA) || slices.ContainsFunc(m.Params, isAlgorithm) {
+	if m.Kind != TaskFold || !m.Has(FeatureMSA) || m.TakesParam(algorithmParam) {
 		return
 	}
 	s := ParamSpec{
-		Name:    "msaAlgorithm",
+		Name:    algorithmParam,
 		Type:    ParamString,
 		Default: MSANone,
 		Values:  []string{MSANone},
@@ -174,6 +178,30 @@ func (m *Model) OfferAlignments(searched bool) {
 // AlignmentsSearched reports whether the service searches for alignments for the model, as its parameter msaAlgorithm
 // offers it.
 func (m *Model) AlignmentsSearched() bool {
-	i := slices.IndexFunc(m.Params, func(s ParamSpec) bool { return s.Name == "msaAlgorithm" })
-	return i >= 0 && slices.Contains(m.Params[i].Values, MSAMMseqs2)
+	s, ok := m.param(algorithmParam)
+	return ok && slices.Contains(s.Values, MSAMMseqs2)
+}
+
+// TakeAlgorithm gives the model the parameter msaAlgorithm of another. The list of its parameters is copied.
+func (m *Model) TakeAlgorithm(from *Model) {
+	s, ok := from.param(algorithmParam)
+	i := slices.IndexFunc(m.Params, func(p ParamSpec) bool { return p.Name == algorithmParam })
+	if ok && i >= 0 {
+		m.Params = slices.Clone(m.Params)
+		m.Params[i] = s
+	}
+}
+
+// DecideSearch makes a search, or none, the default of the model's parameter msaAlgorithm, for a run that was accepted
+// so: where it runs, the default may be another. The list of parameters is copied. A default that the engine defines
+// stays.
+func (m *Model) DecideSearch(searched bool) {
+	i := slices.IndexFunc(m.Params, func(p ParamSpec) bool { return p.Name == algorithmParam })
+	if i < 0 || m.Params[i].Default != MSANone && m.Params[i].Default != MSAMMseqs2 {
+		return
+	}
+	m.Params = slices.Clone(m.Params)
+	if m.Params[i].Default = MSANone; searched {
+		m.Params[i].Default = MSAMMseqs2
+	}
 }

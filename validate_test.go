@@ -412,6 +412,7 @@ func TestFirstQueue(t *testing.T) {
 		{with(MSAMMseqs2), dna, nil, "fold/m", NoAlignments},
 		{with(MSANone), protein, nil, "fold/m", ReferencedAlignments},
 		{with(MSANone), protein, MSAMMseqs2, "search/m", SearchedAlignments},
+		{with("thorough"), protein, nil, "fold/m", ReferencedAlignments},
 		{Model{Name: "m"}, protein, nil, "fold/m", NoAlignments},
 	} {
 		j := Job{Sequences: c.seqs}

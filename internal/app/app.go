@@ -260,6 +260,10 @@ func (a *App) workConfig() (work.Config, error) {
 		host = "unknown"
 	}
 	scratch := filepath.Join(a.cfg.ScratchDir(), "scratch", string(id))
+	aligner := newFinder(a.cfg, filepath.Join(scratch, "search"), a.log)
+	if err := a.checkSearches(aligner != nil); err != nil {
+		return work.Config{}, err
+	}
 	return work.Config{
 		ID:             id,
 		Class:          a.cfg.Class,
@@ -276,13 +280,27 @@ func (a *App) workConfig() (work.Config, error) {
 		Disk:           a.disk,
 		Devices:        a.devices,
 		ArchiveURLs:    archive.URLs{PDB: a.cfg.PDBURL, UniProt: a.cfg.UniProtURL},
-		Aligner:        newFinder(a.cfg, filepath.Join(scratch, "search"), a.log),
+		Aligner:        aligner,
 		KeepAlignments: days(a.cfg.MSAKeep),
 		Tune:           a.cfg.Migrate,
 		Alignments:     a.class.Alignments,
-		SearchedElsewhere: a.class.Alignments == pleat.AlignmentsNever &&
-			slices.ContainsFunc(a.class.Models, func(m pleat.Model) bool { return m.AlignmentsSearched() }),
 	}, nil
+}
+
+// checkSearches compares what the worker's class says of MSA searches with whether this process makes any. A
+// UsageError: it would have nothing to do. The folds of a worker that makes no searches wait for another that does.
+func (a *App) checkSearches(makes bool) error {
+	switch {
+	case makes:
+	case a.class.Alignments == pleat.AlignmentsOnly:
+		return UsageError{a.cfg.Errorf("msa-server", "and msa-command are empty, but the class %s only searches for "+
+			"alignments; set one of the two", a.class.Name)}
+	case a.class.Alignments == pleat.AlignmentsAlso &&
+		slices.ContainsFunc(a.class.Models, func(m pleat.Model) bool { return m.AlignmentsSearched() }):
+		a.log.Warn("this worker makes no MSA searches, since neither msa-server nor msa-command is set; folds wait "+
+			"until another worker has searched for their alignments", "class", a.class.Name)
+	}
+	return nil
 }
 
 // newFinder returns what runs MSA searches, with programs in a folder below scratch; nil where none are configured. It

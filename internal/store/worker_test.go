@@ -146,3 +146,47 @@ func TestStoppedWorkersLeaveOneRow(t *testing.T) {
 		}
 	})
 }
+
+// The service searches for alignments if one of its workers or classes does, whichever of them was seen last. A worker
+// that has stopped does so no more.
+func TestSearchOfSomeWorkers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		model := func(searched bool) []pleat.Model {
+			m := pleat.Model{Name: "m", Kind: pleat.TaskFold, Features: []pleat.Feature{pleat.FeatureMSA}}
+			m.OfferAlignments(searched)
+			return []pleat.Model{m}
+		}
+		start := func(id pleat.WorkerID, searched bool) {
+			t.Helper()
+			clock.Advance(time.Second)
+			w := pleat.Worker{ID: id, Models: model(searched), Queues: []string{pleat.Queue(pleat.TaskFold, "m")}}
+			if err := s.Workers.RegisterWorker(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check := func(when string, want any) {
+			t.Helper()
+			models, err := s.Workers.Models(t.Context())
+			if err != nil || len(models) != 1 || models[0].Params[0].Default != want {
+				t.Errorf("%s: %+v, %v", when, models, err)
+			}
+		}
+		start("search", true)
+		start("bare", false)
+		check("the other worker was seen last", pleat.MSAMMseqs2)
+		clock.Advance(pleat.WorkerSilence + time.Second)
+		start("bare", false)
+		check("the worker that searches is silent", pleat.MSAMMseqs2)
+		if err := s.Workers.StopWorker(t.Context(), "search"); err != nil {
+			t.Fatal(err)
+		}
+		start("bare", false)
+		check("it has stopped", pleat.MSANone)
+		class := pleat.Class{Name: pleat.DefaultClass, Models: model(true), Alignments: pleat.AlignmentsAlso}
+		if err := s.Workers.SetDefaultClass(t.Context(), class); err != nil {
+			t.Fatal(err)
+		}
+		check("a class searches", pleat.MSAMMseqs2)
+	})
+}

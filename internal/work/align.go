@@ -20,14 +20,19 @@ import (
 	"pleat/internal/tracing"
 )
 
+// makesSearches reports whether the worker makes MSA searches.
+func (p *Pool) makesSearches() bool {
+	return p.cfg.Aligner != nil && p.cfg.Alignments != pleat.AlignmentsNever
+}
+
 // offeredModels returns what the engines can run, and the model of alignments if the worker searches. Models that take
-// alignments get the parameter msaAlgorithm with the values that the service can serve.
+// alignments get the parameter msaAlgorithm with the values that this worker can serve.
 func (p *Pool) offeredModels() []pleat.Model {
 	all := p.engines.Models()
 	for i := range all {
-		all[i].OfferAlignments(p.cfg.Aligner != nil || p.cfg.SearchedElsewhere)
+		all[i].OfferAlignments(p.makesSearches())
 	}
-	if p.cfg.Aligner != nil && p.cfg.Alignments != pleat.AlignmentsNever {
+	if p.makesSearches() {
 		all = append(all, pleat.AlignmentModel())
 	}
 	return all
@@ -115,10 +120,8 @@ func (a *alignmentStage) run(ctx context.Context) *pleat.Failure {
 }
 
 // provide puts the alignments of the sequences into the folder of the work, if the model takes them and the job asks
-// for them.
-// If an MSA search task ran first, its files are used unchanged. Otherwise the fold searches itself: it was queued by a
-// version without search tasks, or by a worker that makes no alignments. A search task without sequences to search does
-// nothing.
+// for them. A search task makes them, unless it has no sequences to search for. The fold after it uses its files
+// unchanged, and searches for nothing itself.
 func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	a.state = pleat.StatePending
 	use := a.work.Model.AlignmentUse(a.work.Fold.Params, a.work.Fold.Sequences)
@@ -133,19 +136,17 @@ func (a *alignmentStage) provide(ctx context.Context) *pleat.Failure {
 	if f := a.readReferenced(ctx); f != nil {
 		return a.failed(ctx, f)
 	}
-	hasAlignment := func(s string) bool { return a.referenced.unpaired[s] != nil }
-	search := slices.DeleteFunc(pleat.Proteins(sequences), hasAlignment)
-	switch {
-	case use == pleat.ReferencedAlignments:
-		search = nil
-	case a.p.cfg.Aligner == nil && len(search) > 0:
-		if _, named := a.work.Fold.Params.Values["msaAlgorithm"]; named {
-			return a.failed(ctx, pleat.Failed(pleat.FailMSAUnavailable, "this worker makes no alignments"))
-		}
-		search = nil
+	var search []string
+	if use == pleat.SearchedAlignments {
+		hasAlignment := func(s string) bool { return a.referenced.unpaired[s] != nil }
+		search = slices.DeleteFunc(pleat.Proteins(sequences), hasAlignment)
 	}
-	if len(search)+len(a.referenced.unpaired) == 0 || a.searchOnly && len(search) == 0 {
+	switch {
+	case a.searchOnly && len(search) == 0, len(search)+len(a.referenced.unpaired) == 0:
 		return nil
+	case !a.searchOnly && len(search) > 0: // the search had nothing to do
+		return a.failed(ctx, pleat.Failed(pleat.FailInvalidInput,
+			"the alignments that the job names have gone since it was queued; run the job again"))
 	}
 	ctx, span := a.traced(ctx, len(search))
 	defer span.End()
@@ -255,7 +256,7 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 			continue
 		}
 		entry := pleat.Alignment{Sequence: i, File: filepath.Join(inputDir, fmt.Sprintf("msa-%d.a3m", i))}
-		a.sink.Log(fmt.Sprintf("chain %s: an alignment of %d sequences", s.Chains[0], len(all[s.Text].Rows)))
+		a.sink.Log(a.describe(&s, all[s.Text], paired[s.Text]))
 		if err := a.publishAlignment(all[s.Text], entry.File, a.prefix(s)+msaFile, s.ID); err != nil {
 			return trouble(err)
 		}
@@ -275,6 +276,19 @@ func (a *alignmentStage) writeFiles(search []string, found *msa.Found) *pleat.Fa
 		return trouble(err)
 	}
 	return nil
+}
+
+// describe says what the alignment of a sequence has, and what it lacks: related sequences, or pairs in a complex.
+func (a *alignmentStage) describe(s *pleat.Sequence, m, paired *msa.Alignment) string {
+	text := fmt.Sprintf("chain %s: an alignment of %d sequences", s.Chains[0], len(m.Rows))
+	if len(m.Rows) == 1 {
+		text = fmt.Sprintf("chain %s: an alignment without related sequences", s.Chains[0])
+	}
+	several := len(pleat.Aligned(a.work.Fold.Sequences)) > 1
+	if a.work.Fold.Complex && several && (paired == nil || len(paired.Rows) == 1) {
+		text += ", not paired with those of other chains"
+	}
+	return text
 }
 
 // publishAlignment writes an alignment into the folder of the work and publishes it.

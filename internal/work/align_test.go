@@ -198,9 +198,6 @@ func TestNothingMakesAlignments(t *testing.T) {
 		if v := f.await(f.create().Job, pleat.StateCompleted); v.Run.MSA != pleat.StatePending {
 			t.Errorf("the alignment is %s", v.Run.MSA)
 		}
-		// A job that was accepted where alignments are made fails here, and waits for another worker.
-		c := f.create(params(map[string]any{"msaAlgorithm": "mmseqs2"}))
-		storetest.AwaitLine(t, f.s, c.Run, "trying again: this worker makes no alignments")
 		models, err := f.s.Workers.Models(context.Background())
 		if err != nil || models[0].Params[0].Default != "none" || len(models[0].Params[0].Values) != 1 {
 			t.Errorf("%v, %v", models, err)
@@ -288,6 +285,96 @@ func TestReferencedAlignment(t *testing.T) {
 		v = a.await(a.fold(from(item), params(withoutMSA), proteins(seqB)).Job, pleat.StateCompleted)
 		if v.Run.MSA != pleat.StatePending {
 			t.Errorf("%s", v.Run.MSA)
+		}
+	})
+}
+
+// A pairing that was asked for is not left out silently where the search cannot pair.
+func TestPairingThatTheSearchCannotMake(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		f.startWith("w", func(c *work.Config) {
+			c.Aligner = &msa.Finder{Searcher: &msa.Command{Program: "/no/mmseqs"}, Log: slog.New(slog.DiscardHandler)}
+		}, builtin.Null{})
+		w := f.createWorkflow(f.owner, pleat.TaskAlign,
+			`{"sequences":["`+seqA+`","`+seqB+`"],"pairing":"complete"}`)
+		v, _ := f.awaitWorkflow(w, pleat.StateFailed)
+		const want = `pairing is "complete", but the search of this service pairs no rows; leave pairing out`
+		if v.Run.Failure.Message != want {
+			t.Errorf("%v", v.Run.Failure)
+		}
+	})
+}
+
+// The log of a complex says which alignments are not paired, and which have no related sequences.
+func TestLogSaysWhatAnAlignmentLacks(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, f *fixture) {
+		a := newAligned(t, f)
+		item := f.libraryFile("mine.a3m", []byte(">mine\n"+seqA+"\n"))
+		from := func(n *runs.NewJob) { n.Job.LibraryItem = item }
+		c := a.fold(proteins(seqA, seqB), from)
+		a.await(c.Job, pleat.StateCompleted)
+		for _, want := range []string{
+			"chain A: an alignment without related sequences, not paired with those of other chains",
+			"chain B: an alignment of 3 sequences, not paired with those of other chains",
+		} {
+			storetest.AwaitLine(t, f.s, c.Run, want)
+		}
+	})
+}
+
+// Alignments that a job names, also of RNA, reach the engine through the search for the others.
+func TestReferencedAlignmentsPassTheSearch(t *testing.T) {
+	t.Parallel()
+	onEachService(t, func(t *testing.T, f *fixture) {
+		a := newAligned(t, f)
+		const rna, text = "ACGUACGU", ">mine\nACGUACGU\n>theirs\nACG--CGU\n"
+		item := f.libraryFile("rna.a3m", []byte(text))
+		a.see = func(w pleat.Work) {
+			want := []pleat.Alignment{{Sequence: 0, File: "input/msa-0.a3m"}, {Sequence: 1, File: "input/msa-1.a3m"}}
+			if d := cmp.Diff(want, w.Fold.Alignments); d != "" {
+				t.Error(d)
+				return
+			}
+			if raw, err := os.ReadFile(filepath.Join(w.Dir, want[1].File)); err != nil || string(raw) != text {
+				t.Errorf("%q, %v", raw, err)
+			}
+		}
+		named := pleat.Sequence{
+			Kind:   pleat.RNA,
+			Text:   rna,
+			Chains: []string{"B"},
+			Count:  1,
+			MSA:    pleat.FileRef{Item: item, Name: "rna.a3m"},
+		}
+		v := a.await(a.fold(sequences(storetest.Protein(seqA, "A"), named)).Job, pleat.StateCompleted)
+		if got := names(v, pleat.ArtifactMSA); len(got) != 2 || len(a.server.Tickets) != 1 {
+			t.Errorf("%v, %d searches", got, len(a.server.Tickets))
+		}
+	})
+}
+
+// A fold whose own alignments were gone when its turn came fails: no search has made others.
+func TestAlignmentsThatGoBeforeTheFold(t *testing.T) {
+	t.Parallel()
+	onEachService(t, func(t *testing.T, f *fixture) {
+		a := &aligned{fixture: f, server: msatest.New(t)}
+		item := f.libraryFile("mine.a3m", []byte(">mine\n"+seqA+"\n"))
+		c := a.fold(proteins(seqA), func(n *runs.NewJob) { n.Job.LibraryItem = item })
+		stop := a.startWith("search", func(c *work.Config) {
+			c.Aligner, c.Alignments = finder(a.server), pleat.AlignmentsOnly
+		}, builtin.Null{})
+		awaitSearched(t, f)
+		stop()
+		if _, err := f.s.Runs.DeleteItem(context.Background(), f.owner, item); err != nil {
+			t.Fatal(err)
+		}
+		f.start("bare", builtin.Null{})
+		v := f.await(c.Job, pleat.StateFailed)
+		const want = "the alignments that the job names have gone since it was queued; run the job again"
+		if v.Run.MSA != pleat.StateFailed || v.Run.Failure.Message != want || len(a.server.Tickets) != 0 {
+			t.Errorf("%s, %v, %d searches", v.Run.MSA, v.Run.Failure, len(a.server.Tickets))
 		}
 	})
 }

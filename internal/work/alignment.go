@@ -2,6 +2,7 @@ package work
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -17,9 +18,6 @@ func (p *Pool) align(t *runningTask, dir string) pleat.Output {
 	if err != nil {
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, err.Error())}
 	}
-	if p.cfg.Aligner == nil {
-		return pleat.Output{Failure: pleat.Failed(pleat.FailMSAUnavailable, "this worker makes no alignments")}
-	}
 	w := p.work(t, dir)
 	w.Computed = nil
 	w.Fold = &pleat.FoldInput{
@@ -32,7 +30,10 @@ func (p *Pool) align(t *runningTask, dir string) pleat.Output {
 	a := alignmentStage{p: p, t: t, work: &w, sink: files, pairing: msa.Pairing(plan.Align.Pairing)}
 	t.began = p.cfg.Clock()
 	proteins := pleat.Proteins(w.Fold.Sequences)
-	failure := a.search(t.ctx, proteins)
+	failure := a.checkPairing(len(proteins))
+	if failure == nil {
+		failure = a.search(t.ctx, proteins)
+	}
 	if failure != nil {
 		return pleat.Output{Failure: a.failed(t.ctx, failure), MSA: a.state}
 	}
@@ -48,6 +49,15 @@ func (p *Pool) align(t *runningTask, dir string) pleat.Output {
 		Engine: w.Model.Engine,
 		MSA:    pleat.StateCompleted,
 	}
+}
+
+// checkPairing refuses a pairing that was asked for where the search cannot pair.
+func (a *alignmentStage) checkPairing(proteins int) *pleat.Failure {
+	if proteins < 2 || a.pairing == "" || a.pairing == msa.PairNone || a.p.cfg.Aligner.Searcher.Pairs() {
+		return nil
+	}
+	return pleat.Failed(pleat.FailUnsupported, fmt.Sprintf("pairing is %q, but the search of this service pairs no "+
+		"rows; leave pairing out", a.pairing))
 }
 
 // row writes the row of an alignment, whose files were written.

@@ -57,12 +57,10 @@ type Config struct {
 	Ahead time.Duration
 	// ArchiveURLs are where structures come from that workflows name by an id.
 	ArchiveURLs archive.URLs
-	// Aligner makes alignments; nil: none are made. New connects it to the blob store.
+	// Aligner makes alignments; nil: the worker makes no MSA searches. New connects it to the blob store.
 	Aligner *msa.Finder
-	// Alignments says whether the worker makes MSA searches, folds, or both; empty: both. SearchedElsewhere: workers of
-	// another class make the searches for its models.
-	Alignments        pleat.Alignments
-	SearchedElsewhere bool
+	// Alignments says whether the worker makes MSA searches, folds, or both; empty: both.
+	Alignments pleat.Alignments
 	// KeepAlignments is how long alignments are kept for further jobs; 0: for ever.
 	KeepAlignments time.Duration
 	// Tune says that this process tunes the database, if it reaches one; see ops.Store.Tune.
@@ -157,7 +155,7 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 		if m.Kind == pleat.TaskAlign {
 			p.searches.Queues = append(p.searches.Queues, pleat.Queue(m.Kind, m.Name))
 		}
-		if m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) && cfg.Alignments != pleat.AlignmentsNever {
+		if m.Kind == pleat.TaskFold && m.Has(pleat.FeatureMSA) && p.makesSearches() {
 			p.models[pleat.SearchQueue(m.Name)] = m
 			p.searches.Queues = append(p.searches.Queues, pleat.SearchQueue(m.Name))
 		}

@@ -42,16 +42,18 @@ func (a *alignmentStage) useSearchResults(ctx context.Context) *pleat.Failure {
 	}
 	a.work.Fold.Alignments = nil
 	for i, s := range a.work.Fold.Sequences {
-		if err != nil || s.Kind != pleat.Protein {
+		if err != nil || !s.Aligned() {
 			continue
 		}
 		entry := pleat.Alignment{Sequence: i}
 		var paired error
 		entry.File, err = fetch(a.prefix(s)+msaFile, fmt.Sprintf("msa-%d.a3m", i))
-		entry.Paired, paired = fetch(a.prefix(s)+pairedFile, fmt.Sprintf("msa-paired-%d.a3m", i))
-		if err = errors.Join(err, paired); entry.File != "" {
-			a.work.Fold.Alignments = append(a.work.Fold.Alignments, entry)
+		if entry.File == "" && err == nil {
+			err = fmt.Errorf("chain %s has none", s.Chains[0])
 		}
+		entry.Paired, paired = fetch(a.prefix(s)+pairedFile, fmt.Sprintf("msa-paired-%d.a3m", i))
+		err = errors.Join(err, paired)
+		a.work.Fold.Alignments = append(a.work.Fold.Alignments, entry)
 	}
 	switch {
 	case err == nil:

@@ -10,6 +10,7 @@ import (
 	"pleat"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/msa/msatest"
+	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
 	"pleat/internal/work"
@@ -82,15 +83,65 @@ func TestStoppedSearchIsReleased(t *testing.T) {
 	})
 }
 
-// A fold that was queued without a search before it searches itself.
-func TestFoldSearchesItself(t *testing.T) {
+// A search waits for a worker that makes searches. One that makes none takes the folds only, and folds with what the
+// search has found.
+func TestSearchWaitsForAWorkerThatSearches(t *testing.T) {
+	t.Parallel()
+	onEachService(t, func(t *testing.T, f *fixture) {
+		folder := scripted{func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
+			algorithm := w.Fold.Params.Effective(w.Model)["msaAlgorithm"]
+			if searched := algorithm != pleat.MSANone; searched != (len(w.Fold.Alignments) == 1) {
+				t.Errorf("a fold with msaAlgorithm %v has the alignments %v", algorithm, w.Fold.Alignments)
+			}
+			return builtin.Null{}.Run(ctx, w, sink)
+		}}
+		f.start("bare", folder)
+		usual := f.create(toSearch)
+		named := f.create(toSearch, params(map[string]any{"msaAlgorithm": pleat.MSAMMseqs2}))
+		f.await(f.create(params(withoutMSA)).Job, pleat.StateCompleted)
+		if d := cmp.Diff([]pleat.State{pleat.StateInitialized, pleat.StateInitialized},
+			f.states([]pleat.JobID{usual.Job, named.Job})); d != "" {
+			t.Fatal("without a worker that searches: ", d)
+		}
+		a := &aligned{fixture: f, server: msatest.New(t)}
+		f.startWith("w", func(c *work.Config) { c.Aligner = finder(a.server) }, folder)
+		for _, c := range []runs.Created{usual, named} {
+			v := f.await(c.Job, pleat.StateCompleted)
+			if v.Run.MSA != pleat.StateCompleted || len(names(v, pleat.ArtifactMSA)) != 1 {
+				t.Errorf("%s, %v", v.Run.MSA, v.Artifacts)
+			}
+		}
+	})
+}
+
+// A fold that was accepted without a search gets none from a worker that searches: its sequence is sent nowhere.
+func TestFoldWithoutSearchStaysWithout(t *testing.T) {
 	t.Parallel()
 	onEachService(t, func(t *testing.T, f *fixture) {
 		a := newAligned(t, f)
-		v := a.await(a.create().Job, pleat.StateCompleted)
-		if v.Run.MSA != pleat.StateCompleted || len(names(v, pleat.ArtifactMSA)) != 1 {
-			t.Errorf("%s, %v", v.Run.MSA, v.Artifacts)
+		a.see = func(w pleat.Work) {
+			if how := w.Fold.Params.Effective(w.Model)["msaAlgorithm"]; how != pleat.MSANone {
+				t.Errorf("the fold says msaAlgorithm %v", how)
+			}
 		}
+		v := a.await(a.create().Job, pleat.StateCompleted)
+		if v.Run.MSA != pleat.StatePending || len(v.Artifacts) != 0 || len(a.server.Tickets) != 0 {
+			t.Errorf("%s, %v, %d searches", v.Run.MSA, v.Artifacts, len(a.server.Tickets))
+		}
+	})
+}
+
+// awaitSearched waits until no fold waits for its search.
+func awaitSearched(t *testing.T, f *fixture) {
+	t.Helper()
+	storetest.Eventually(t, "the search ends", func() bool {
+		counts, err := f.s.Tasks.QueueCounts(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(counts, func(n tasks.QueueCount) bool {
+			return n.Queue == pleat.SearchQueue("null")
+		})
 	})
 }
 
@@ -103,15 +154,7 @@ func TestWorkerWithoutAlignerUsesSearchResults(t *testing.T) {
 		a.await(busy.Job, pleat.StateRunning)
 		open()
 		c := a.create(toSearch, memory(100))
-		storetest.Eventually(t, "the search ends", func() bool {
-			counts, err := f.s.Tasks.QueueCounts(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return !slices.ContainsFunc(counts, func(n tasks.QueueCount) bool {
-				return n.Queue == pleat.SearchQueue("null")
-			})
-		})
+		awaitSearched(t, f)
 		stop()
 		if _, err := f.s.Runs.Cancel(context.Background(), f.owner, busy.Job); err != nil {
 			t.Fatal(err)

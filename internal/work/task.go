@@ -58,6 +58,9 @@ type runningTask struct {
 	span trace.Span
 }
 
+// searched reports whether a fold was accepted with an MSA search: the task is the search, or one ran before it.
+func (t *runningTask) searched() bool { return t.Task.NeedsSearch() || t.Alignments != nil }
+
 // logOf returns the log for lines about an attempt, which carry what identifies it.
 func (p *Pool) logOf(t *runningTask) *slog.Logger {
 	log := p.cfg.Log.With("worker", p.cfg.ID, "task", t.Task.ID, "attempt", t.Task.Attempt, "kind", t.Task.Kind,
@@ -88,11 +91,15 @@ func (p *Pool) logEnd(t *runningTask, outcome string, why *pleat.Failure) {
 // work is the attempt as an engine gets it, without its input. When the engine calls Computed, the next task may start
 // while this one's result is written.
 func (p *Pool) work(t *runningTask, dir string) pleat.Work {
+	model := p.models[t.Task.Queue]
+	if t.Fold != nil && len(pleat.Proteins(t.Fold.Sequences)) > 0 {
+		model.DecideSearch(t.searched())
+	}
 	return pleat.Work{
 		Kind:     t.Task.Kind,
 		Task:     t.Task.ID,
 		Attempt:  t.Task.Attempt,
-		Model:    p.models[t.Task.Queue],
+		Model:    model,
 		Dir:      dir,
 		Computed: func() { p.releaseSlot(t) },
 	}

@@ -114,9 +114,12 @@ func (t *Task) claimed(worker pleat.WorkerID, now time.Time) runs.ClaimedTask {
 	return out
 }
 
-// filesOf returns artifacts for the wire.
+// filesOf returns artifacts for the wire; nil if there is no list of them.
 func filesOf(list []pleat.Artifact) []File {
-	var out []File
+	if list == nil {
+		return nil
+	}
+	out := make([]File, 0, len(list))
 	for i := range list {
 		a := &list[i]
 		out = append(out, File{a.Key, a.Name, a.Kind, a.ContentType, a.Sequence, a.Bytes, a.SHA256})
@@ -138,7 +141,10 @@ func (f *File) Artifact(key string) pleat.Artifact {
 }
 
 func artifacts(list []File) []pleat.Artifact {
-	var out []pleat.Artifact
+	if list == nil {
+		return nil
+	}
+	out := make([]pleat.Artifact, 0, len(list))
 	for i := range list {
 		out = append(out, list[i].Artifact(list[i].Key))
 	}

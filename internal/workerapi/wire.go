@@ -152,7 +152,7 @@ type Task struct {
 	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`
 	Fold       *Fold           `json:"fold,omitempty"`
 	Workflow   *Workflow       `json:"workflow,omitempty"`
-	Alignments []File          `json:"alignments,omitempty"`
+	Alignments []File          `json:"alignments,omitzero"` // of the MSA search before a fold; absent: there was none
 	// Design is the workflow whose design the fold folds.
 	Design pleat.WorkflowID `json:"design,omitempty"`
 	Links  map[string]Link  `json:"links,omitempty"` // of the files above, by key

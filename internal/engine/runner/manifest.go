@@ -373,6 +373,10 @@ func (c *ManifestModel) params() ([]pleat.ParamSpec, error) {
 		if err := s.CheckDefault(); err != nil {
 			return nil, fmt.Errorf("has a default that it would refuse: %w", err)
 		}
+		if k.Name == "msaAlgorithm" && (len(p.Enum) == 0 || slices.Contains(p.Enum, pleat.MSAMMseqs2)) {
+			return nil, fmt.Errorf("has the parameter msaAlgorithm with the value %s, which is the search of the "+
+				"service; it must have an enum without it", pleat.MSAMMseqs2)
+		}
 		out = append(out, s)
 	}
 	if len(out) < len(c.Params) {

@@ -49,9 +49,12 @@ func TestManifest(t *testing.T) {
 		`"kind":"qna"`:           {`"kind":"deliver"`, "kind"},
 		`"default":3`:            {`"default":0`, "params.recyclingSteps is 0"},
 		`"recyclingSteps"`:       {`"recycleSteps"`, "which the interface does not have"},
-		`"title":"A"`:            {`"title":""`, "needs a title"},
-		`"max_tokens":100`:       {`"max_tokens":100,"weights":[{"file":"../w"}]`, "below the weights folder"},
-		`"max_tokens":100,`:      {`"max_tokens":100,"weights_page":"http://h/",`, "weights_page"},
+		`"stepScale":{`: {
+			`"msaAlgorithm":{"type":"string","enum":["quick","mmseqs2"]},"stepScale":{`, "the search of the service",
+		},
+		`"title":"A"`:       {`"title":""`, "needs a title"},
+		`"max_tokens":100`:  {`"max_tokens":100,"weights":[{"file":"../w"}]`, "below the weights folder"},
+		`"max_tokens":100,`: {`"max_tokens":100,"weights_page":"http://h/",`, "weights_page"},
 		`"max_tokens":100,"mem_model`: {
 			`"max_tokens":100,"weights":[{"file":"w","url":"http://h/w"}],"mem_model`, "https",
 		},

@@ -175,7 +175,7 @@ type ClaimedTask struct {
 	// Design is the workflow whose design the fold folds; empty: it folds none.
 	Design pleat.WorkflowID
 	// Alignments are the files that the MSA search before a fold has published, and SearchDuration is how long it took.
-	// Both are zero if there was no search, or no sequence to search for.
+	// Alignments is nil if there was no search, and empty if the search had no sequence to search for.
 	Alignments     []pleat.Artifact
 	SearchDuration time.Duration
 	// Worked is how long the earlier attempts ran that yielded, and that this one continues.

@@ -229,7 +229,8 @@ func (s *Store) working(workers []pleat.Worker, queue string) Working {
 // which models a job may ask for, so those of workers that are away are among them. If two workers describe a model
 // differently, the one seen last counts, and a worker counts before a class; but of Room the largest counts, since a
 // job runs where it fits, and 0, unknown, counts as larger than any. A class that does not say its room changes nothing
-// of what workers register.
+// of what workers register. The service searches for alignments for a model if any worker that has not stopped, or any
+// class, does: the search before a fold waits for such a worker.
 func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -248,8 +249,12 @@ func (s *Store) Models(ctx context.Context) ([]pleat.Model, error) {
 	}
 	out := []pleat.Model{}
 	for n, list := range lists {
+		searches := n >= len(workers) || workers[n].Stopped.IsZero()
 		for _, m := range list {
 			i := slices.IndexFunc(out, func(o pleat.Model) bool { return o.Name == m.Name && o.Kind == m.Kind })
+			if i >= 0 && searches && m.AlignmentsSearched() && !out[i].AlignmentsSearched() {
+				out[i].TakeAlgorithm(&m)
+			}
 			switch {
 			case i < 0:
 				out = append(out, m)
