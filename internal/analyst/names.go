@@ -15,7 +15,7 @@ func (s *scanner) choose(m []string, readings ...mention) []item {
 	var found []mention
 	var meant [][]int
 	for _, r := range readings {
-		sites, problem := find(s.x, r)
+		sites, problem := s.find(r)
 		same := func(other []int) bool { return slices.Equal(sites, other) }
 		if problem == "" && !slices.ContainsFunc(meant, same) {
 			found, meant = append(found, r), append(meant, sites)
@@ -51,7 +51,7 @@ func (m mention) String() string {
 
 // exists reports whether the structure has what a mention means.
 func (s *scanner) exists(m mention) bool {
-	_, problem := find(s.x, m)
+	_, problem := s.find(m)
 	return problem == ""
 }
 
@@ -361,11 +361,19 @@ func (s *scanner) roles(roles []string, n int) {
 // inRole returns the chains that go by a word: the heavy chain of an antibody is the one whose description says heavy
 // or, where no description does, the one named H next to one named L.
 func (s *scanner) inRole(role string) (ids []string) {
-	for _, p := range s.x.Polymers {
-		c := s.x.Structure.Chains[p.Chain]
-		described := strings.FieldsFunc(strings.ToLower(c.Name), func(r rune) bool { return !isWordRune(r) })
-		if slices.Contains(described, role) && !slices.Contains(ids, c.ID) {
-			ids = append(ids, c.ID)
+	if s.described == nil {
+		s.described = map[string][]string{}
+		ends := func(r rune) bool { return !isWordRune(r) }
+		for _, p := range s.x.Polymers {
+			c := s.x.Structure.Chains[p.Chain]
+			for _, word := range strings.FieldsFunc(strings.ToLower(c.Name), ends) {
+				s.described[word] = append(s.described[word], c.ID)
+			}
+		}
+	}
+	for _, id := range s.described[role] {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
 	letter := map[string]string{"heavy": "H", "light": "L"}[role]
@@ -377,15 +385,15 @@ func (s *scanner) inRole(role string) (ids []string) {
 
 // noRole says that no chain is called by a role, and how chains are named.
 func (s *scanner) noRole(role string) string {
-	var list []string
-	for _, p := range s.x.Polymers {
+	list := make([]string, len(s.x.Polymers))
+	for k, p := range facts.Head(s.x.Polymers, maxChains) {
 		c := s.x.Structure.Chains[p.Chain]
-		name := c.ID
+		list[k] = c.ID
 		if c.Name != "" {
-			name += " (" + facts.Clip(c.Name, 40) + ")"
+			list[k] += " (" + facts.Clip(c.Name, 40) + ")"
 		}
-		list = append(list, name)
 	}
 	return fmt.Sprintf("No chain of this structure is described as %s; please name the chain by its letter. The "+
-		"structure has %s %s.", role, facts.Plural(len(list), "chain", "chains"), facts.OrNone(words.Join(list, 20)))
+		"structure has %s %s.", role, facts.Plural(len(list), "chain", "chains"),
+		facts.OrNone(words.Join(list, maxChains)))
 }

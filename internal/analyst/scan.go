@@ -13,18 +13,20 @@ import (
 
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
-	x                      *facts.Index
+	finder
 	chains, ligands, atoms map[string]bool
-	names                  names    // of chains that would be several words
-	shouted                bool     // the sentence is in capitals, so that they say nothing
-	words                  []string // that are left
-	last                   string   // the one before
+	described              map[string][]string // chains by the words of their descriptions; nil: not needed yet
+	names                  names               // of chains that would be several words
+	shouted                bool                // the sentence is in capitals, so that they say nothing
+	words                  []string            // that are left
+	last                   string              // the one before
 	items                  []item
 }
 
 func newScanner(x *facts.Index) *scanner {
+	left := maxSites
 	s := &scanner{
-		x:       x,
+		finder:  finder{x, &left},
 		chains:  map[string]bool{},
 		ligands: map[string]bool{},
 		atoms:   map[string]bool{},
@@ -103,7 +105,11 @@ func withChains(items []item) (out []item) {
 // whose insertion code or chain stands behind its number, such as 82 A.
 func (s *scanner) rule() bool {
 	text := strings.Join(facts.Head(s.words, 12), " ") + " "
+	numbered := strings.ContainsAny(text, "0123456789")
 	for _, r := range vocabulary().rules {
+		if !numbered && r.name != "chain" && r.name != "chain end" { // only these match without a digit
+			continue
+		}
 		m := r.pattern.FindStringSubmatch(text)
 		if m == nil || s.names[s.words[0]] && r.name != "of chain" {
 			continue

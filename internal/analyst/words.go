@@ -108,8 +108,10 @@ type names map[string]bool
 func (n names) at(text string) (longest string) {
 	for name := range n {
 		rest, ok := strings.CutPrefix(text, name)
-		next, _ := utf8.DecodeRuneInString(rest)
-		if ok && len(name) > len(longest) && (rest == "" || !isWordRune(next) || next == '\'') {
+		if !ok || len(name) <= len(longest) {
+			continue
+		}
+		if next, _ := utf8.DecodeRuneInString(rest); rest == "" || !isWordRune(next) || next == '\'' {
 			longest = name
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"pleat/internal/structure"
 )
@@ -55,7 +56,9 @@ type Index struct {
 	Unmeasured string
 
 	// grid finds the atoms within a radius.
-	grid   *structure.Grid
+	grid *structure.Grid
+	// lookup finds sites and chains by what questions call them. It is made when it is first needed.
+	lookup func() lookup
 	heavy  int // heavy atoms, those of waters included
 	waters int
 	// linked holds the pairs of sites in contact; it is computed together with the surface.
@@ -93,6 +96,7 @@ func newIndex(s *structure.Structure) *Index {
 	}
 	x.heavy += len(x.Atoms)
 	x.grid = structure.NewGrid(x.Points, surfaceReach)
+	x.lookup = sync.OnceValue(x.newLookup)
 	return x
 }
 
