@@ -59,6 +59,8 @@ func TestInsertionCodes(t *testing.T) {
 		{"kabat", "What is the sequence of residues 82A to 84?", "sequence", "(5 residues) has the sequence SSLTS"},
 		{"kabat", "What is the sequence of 82A–82C?", "sequence", "(3 residues) has the sequence SSL"},
 		{"kabat", "What is the sequence of residues 80 to 82?", "sequence", "(3 residues) has the sequence IHL"},
+		{"kabat", "What is the sequence of residues 1 to 82A?", "sequence", "(6 residues) has the sequence ANIHLS"},
+		{"kabat", "What is the sequence of residues 82C to 900?", "sequence", "(5 residues) has the sequence LTSDD"},
 		{"kabat", "What is the sequence of residues 82A to 82E?", "", "There is no residue 82E"},
 		{"kabat", "Which residues are within 5A of 82A?", "contacts", "Within 5.0 Å of SER 82A (chain B)"},
 		{"kabat", "Which residues are within 5 A of residue 82A?", "contacts", "Within 5.0 Å of SER 82A (chain B)"},

@@ -133,30 +133,37 @@ func (f finder) locate(p facts.Polymer, m mention) (sites []int, problem string)
 		ends := slices.Concat(from, to)
 		return f.span(slices.Min(ends), slices.Max(ends)+1), ""
 	}
-	return f.clipped(p, m)
+	return f.clipped(p, m.lo, m.hi)
 }
 
-// clipped returns the sites of a range of which the polymer lacks an end.
-func (f finder) clipped(p facts.Polymer, m mention) (sites []int, problem string) {
-	x, lo, hi := f.x, m.lo, m.hi
-	f.look(p.Hi - p.Lo)
+// clipped returns the sites of a range of which the polymer lacks an end: those behind the end that it has, by the order
+// in the chain, and not beyond the number of the other.
+func (f finder) clipped(p facts.Polymer, lo, hi residueNumber) (sites []int, problem string) {
 	if lo.value > hi.value {
 		lo, hi = hi, lo
 	}
+	from, to := f.sitesAt(p, lo), f.sitesAt(p, hi)
+	f.look(p.Hi - p.Lo)
 	for i := p.Lo; i < p.Hi; i++ {
-		switch n := x.Sites[i].Ref.Number; {
-		case lo.is(x.Sites[i].Ref), hi.is(x.Sites[i].Ref), lo.value <= n && n < hi.value:
+		n := f.x.Sites[i].Ref.Number
+		begun, ended := n >= lo.value, n >= hi.value
+		if len(from) > 0 {
+			begun = i >= from[0]
+		}
+		if len(to) > 0 {
+			ended = i > to[len(to)-1]
+		}
+		if begun && !ended {
 			sites = append(sites, i)
 		}
 	}
-	coded := func(n residueNumber) bool { return n.ins != "" && len(f.sitesAt(p, n)) == 0 }
-	if len(sites) == 0 || coded(lo) || coded(hi) {
+	if len(sites) == 0 || lo.ins != "" && len(from) == 0 || hi.ins != "" && len(to) == 0 {
 		return nil, ""
 	}
 	ascends := func(a, b facts.Site) int { return a.Ref.Number - b.Ref.Number }
-	if !slices.IsSortedFunc(x.Sites[p.Lo:p.Hi], ascends) {
+	if !slices.IsSortedFunc(f.x.Sites[p.Lo:p.Hi], ascends) {
 		return nil, fmt.Sprintf("The numbers of chain %s do not ascend, and it does not have both %s and %s; please "+
-			"name a first and a last residue that it has.", x.Sites[p.Lo].Ref.Chain, m.lo, m.hi)
+			"name a first and a last residue that it has.", f.x.Sites[p.Lo].Ref.Chain, lo, hi)
 	}
 	return sites, ""
 }
