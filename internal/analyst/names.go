@@ -72,6 +72,11 @@ func (s *scanner) numbers(m []string) []item {
 	if m[3] == "to" && s.measures() && !plural {
 		m = upToHere(m, from)
 	}
+	if of := vocabulary().find(s.last); listed(of, "counted") && vocabulary().matches("isNumber", m[0]) {
+		why := fmt.Sprintf("“%s %s” names no residue; please count segments as in second helix, and call chains and "+
+			"ligands by their names.", s.last, strings.TrimSpace(m[0]))
+		return []item{{concept: "@residue", unclear: why}}
+	}
 	r := residue(from, m[5])
 	if r.last = letterNames(m[4]); r.last == nil && m[4] != "" {
 		return nil
@@ -200,6 +205,36 @@ func (s *scanner) residueOfChain(m []string) []item {
 	r := residue(m[2], m[5])
 	r.chain = m[1]
 	return s.choose(m, r)
+}
+
+// limit reads a bound of pLDDT, unless a noun in front and no word for confidence make it one of their numbers, too.
+func (s *scanner) limit(m []string) []item {
+	it := valueItem("@limit", m[1:])
+	noun := vocabulary().matches("isNoun", s.last+" ") || len(s.last) > 2 && letterNames(s.last) != nil
+	if noun && !vocabulary().matches("isConfidence", m[0]+s.peek(wordsIn(m))+" ") {
+		it.unclear = fmt.Sprintf("“%s %s” can mean their numbers or their pLDDT; please name the first and the last "+
+			"number, or write pLDDT.", s.last, strings.TrimSpace(m[0]))
+	}
+	return []item{it}
+}
+
+// spokenNumber refuses residue one, because the word is a pronoun, too, and with it the other numbers.
+func (s *scanner) spokenNumber(m []string) []item {
+	isNoun := letterNames(m[1]) != nil || vocabulary().matches("isNoun", m[1]+" ")
+	if !isNoun || len(m[1]) == 1 || s.peek(wordsIn(m)) == "letter" { // one letter codes
+		return nil
+	}
+	why := fmt.Sprintf("“%s” may be a number; please write the numbers of residues in digits.", strings.TrimSpace(m[0]))
+	return []item{{concept: "@residue", unclear: why}}
+}
+
+// upTo reads the residues from the beginning of each chain; behind anything but a noun, it could mean something else.
+func (s *scanner) upTo(m []string) []item {
+	if !vocabulary().matches("isNoun", s.last+" ") && !oneOf(vocabulary().find(s.last), "chain sequence") {
+		return nil
+	}
+	to := parseNumber(m[1])
+	return []item{{concept: "@residue", mention: mention{lo: residueNumber{value: beginning}, hi: to}}}
 }
 
 // openEnd refuses a range without its last residue.
@@ -361,21 +396,7 @@ func (s *scanner) roles(roles []string, n int) {
 // inRole returns the chains that go by a word: the heavy chain of an antibody is the one whose description says heavy
 // or, where no description does, the one named H next to one named L.
 func (s *scanner) inRole(role string) (ids []string) {
-	if s.described == nil {
-		s.described = map[string][]string{}
-		ends := func(r rune) bool { return !isWordRune(r) }
-		for _, p := range s.x.Polymers {
-			c := s.x.Structure.Chains[p.Chain]
-			for _, word := range strings.FieldsFunc(strings.ToLower(c.Name), ends) {
-				s.described[word] = append(s.described[word], c.ID)
-			}
-		}
-	}
-	for _, id := range s.described[role] {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
+	ids = s.described[role]
 	letter := map[string]string{"heavy": "H", "light": "L"}[role]
 	if len(ids) == 0 && letter != "" && s.chains["H"] && s.chains["L"] {
 		return []string{letter}

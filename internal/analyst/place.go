@@ -21,6 +21,8 @@ func (q *query) placeCondition(m mention) *condition {
 	case m.first != 0:
 		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
 			q.x.Span(sites))
+	case m.lo.value == beginning:
+		wording = "up to residue " + m.hi.String()
 	case m.lo != m.hi:
 		wording = fmt.Sprintf("at %s to %s", m.lo, m.hi)
 	}
@@ -136,27 +138,17 @@ func (f finder) locate(p facts.Polymer, m mention) (sites []int, problem string)
 	return f.clipped(p, m.lo, m.hi)
 }
 
-// clipped returns the sites of a range of which the polymer lacks an end: those behind the end that it has, by the order
-// in the chain, and not beyond the number of the other.
+// clipped returns the sites of a range of which the polymer lacks an end: from the end that it has, by the order in the
+// chain, to the number of the other.
 func (f finder) clipped(p facts.Polymer, lo, hi residueNumber) (sites []int, problem string) {
 	if lo.value > hi.value {
 		lo, hi = hi, lo
 	}
 	from, to := f.sitesAt(p, lo), f.sitesAt(p, hi)
-	f.look(p.Hi - p.Lo)
-	for i := p.Lo; i < p.Hi; i++ {
-		n := f.x.Sites[i].Ref.Number
-		begun, ended := n >= lo.value, n >= hi.value
-		if len(from) > 0 {
-			begun = i >= from[0]
-		}
-		if len(to) > 0 {
-			ended = i > to[len(to)-1]
-		}
-		if begun && !ended {
-			sites = append(sites, i)
-		}
-	}
+	sites = keep(f.span(p.Lo, p.Hi), func(i int) bool {
+		n, begun, ended := f.x.Sites[i].Ref.Number, len(from) > 0 && i >= from[0], len(to) > 0 && i > to[len(to)-1]
+		return (begun || len(from) == 0 && n >= lo.value) && !(ended || len(to) == 0 && n >= hi.value)
+	})
 	if len(sites) == 0 || lo.ins != "" && len(from) == 0 || hi.ins != "" && len(to) == 0 {
 		return nil, ""
 	}

@@ -108,6 +108,9 @@ func (r *reader) item(i int) {
 	case "@nth", "longest":
 		r.which = append(r.which, it)
 	case "residue":
+		if k := len(r.which) - 1; k >= 0 && r.which[k].concept == "@nth" { // the second residue of the helix
+			r.problem = cmp.Or(r.problem, r.misplaced(r.which[k].text))
+		}
 		r.noun()
 		r.stale = true
 	case "@ph":
