@@ -68,7 +68,7 @@ func (f finder) find(m mention) (sites []int, problem string) {
 	}
 	var all []int
 	for _, p := range polymers {
-		if !f.look(1) {
+		if !f.look(10) { // the time that finding its ends takes
 			return nil, tooMany
 		}
 		part, why := f.locate(p, m)

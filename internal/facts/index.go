@@ -195,4 +195,4 @@ func (x *Index) Refs(sites []int) []ResidueRef {
 }
 
 // List names at most n sites in a sentence, each chain once; see RefList.
-func (x *Index) List(sites []int, n int) string { return RefList(x.Refs(sites), n) }
+func (x *Index) List(sites []int, n int) string { return firstRefs(x.Refs(Head(sites, n)), len(sites)) }
