@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"pleat/internal/facts"
 	"pleat/internal/words"
@@ -43,8 +44,8 @@ const (
 )
 
 // Answer answers a question about the facts, or abstains. It needs facts that facts.Digest made in this process. A
-// question longer than 8 KiB is refused. It never fails, takes time in proportion to the question's length, and the
-// same question and facts give the same reply.
+// question longer than 8 KiB is refused, and so is one that compares more than maxSites residues or looks at more than
+// maxNear of their surroundings. It never fails, and the same question and facts give the same reply.
 func Answer(f *facts.Facts, question string) Reply {
 	near := maxNear
 	t := &talk{f: f, near: &near, outside: map[string][]string{}}
@@ -74,6 +75,12 @@ func (t *talk) close() Reply {
 	r.Abstained = len(r.Topics) == 0
 	r.Confidence = leastSure(r.Confidence)
 	r.Topics = slices.Compact(r.Topics)
+	cited := map[facts.ResidueRef]bool{}
+	r.Cited = keep(r.Cited, func(ref facts.ResidueRef) bool {
+		again := cited[ref]
+		cited[ref] = true
+		return !again
+	})
 	r.Text = strings.Join(t.texts, "\n") + "\n— " + Name + "."
 	return r
 }
@@ -114,6 +121,15 @@ func (t *talk) answered(questions []string, n int) (out []string) {
 // shared is how much a common noun or condition weighs against a question word that two questions share.
 const shared = 10
 
+// suggested has the items of the questions to suggest. No name of a structure is in them.
+var suggested = sync.OnceValue(func() map[string][]item {
+	s, out := newScanner(&facts.Index{}), map[string][]item{}
+	for _, question := range vocabulary().suggestions {
+		out[question] = s.scan(s.sentences(question)[0])
+	}
+	return out
+})
+
 // nearest returns the questions that share something with what was refused, those that share most first.
 func (t *talk) nearest(items []item) (list []string) {
 	words, named := map[string]bool{}, "lysines"
@@ -127,8 +143,8 @@ func (t *talk) nearest(items []item) (list []string) {
 		}
 	}
 	score := map[string]int{}
-	for _, question := range vocabulary().suggestions {
-		for _, it := range t.scanner.scan(t.scanner.sentences(question)[0]) {
+	for question, items := range suggested() {
+		for _, it := range items {
 			switch {
 			case !words[it.concept] || it.is("filler ask & or in of has it any residue chain structure protein"):
 			case it.isQuestionWord():

@@ -74,13 +74,12 @@ func (q *query) addMostExposed(p *part, free []int) {
 
 // terminus names the end of its chain that a residue is; empty where it is none.
 func (q *query) terminus(i int) string {
-	for _, c := range q.x.Polymers {
-		switch i {
-		case c.Lo:
-			return "The N-terminus "
-		case c.Hi - 1:
-			return "The C-terminus "
-		}
+	begins := func(i int) bool { return i == len(q.x.Sites) || i == 0 || q.x.Sites[i-1].Chain != q.x.Sites[i].Chain }
+	switch {
+	case begins(i):
+		return "The N-terminus "
+	case begins(i + 1):
+		return "The C-terminus "
 	}
 	return ""
 }

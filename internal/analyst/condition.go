@@ -50,8 +50,11 @@ func (r *reader) condition(it item) *condition {
 
 // newCondition makes a condition on a property of single sites.
 func (q *query) newCondition(p property, wording string, accept func(s *facts.Site) bool) *condition {
-	sites := q.x.Select(func(i int) bool { return accept(&q.x.Sites[i]) })
-	return &condition{property: p, wording: []string{wording}, sites: [][]int{sites}}
+	c := &condition{property: p, wording: []string{wording}, sites: [][]int{nil}}
+	if q.look(len(q.x.Sites)) {
+		c.sites[0] = q.x.Select(func(i int) bool { return accept(&q.x.Sites[i]) })
+	}
+	return c
 }
 
 func (q *query) kindCondition(name string, kinds ...structure.Kind) *condition {
@@ -137,13 +140,14 @@ func (r *reader) stateCondition(st state) *condition {
 func (q *query) segment(st state, all []int, which item) *condition {
 	var names []string
 	var sites []int
+	q.look(len(all))
 	for _, ch := range q.f.Chains {
 		if len(q.chains) > 0 && !slices.Contains(q.chains, ch.ID) {
 			continue
 		}
-		runs := q.x.Segments(keep(all, func(i int) bool {
-			return i >= ch.Polymer.Lo && i < ch.Polymer.Hi && q.x.Sites[i].State != structure.Bridge
-		}))
+		from, _ := slices.BinarySearch(all, ch.Polymer.Lo)
+		to, _ := slices.BinarySearch(all, ch.Polymer.Hi)
+		runs := q.x.Segments(keep(all[from:to], func(i int) bool { return q.x.Sites[i].State != structure.Bridge }))
 		for _, run := range pickRuns(runs, which) {
 			sites = append(sites, run...)
 			names = append(names, facts.StateName(q.x.Sites[run[0]].State)+" "+q.x.Span(run))

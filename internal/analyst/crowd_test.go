@@ -1,6 +1,8 @@
 package analyst
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,8 +68,69 @@ func TestSurroundingsAreBounded(t *testing.T) {
 		t.Errorf("%d residues were found around a hundred, %v", len(found), ok)
 	}
 	left = 1_000_000
-	q := &query{f: f, x: f.Index(), near: &left}
+	q := &query{finder: finder{x: f.Index()}, f: f, near: &left}
 	if near, _ := q.nearby(all, maxRadius); len(near) != 0 || !strings.HasPrefix(q.problem, "Too many atoms") {
 		t.Errorf("%d residues near all, and the problem %q", len(near), q.problem)
 	}
+}
+
+// Numbers of residues are looked up, so that a long list of them costs the same in a small and in a large structure.
+// What must look at all residues again and again is refused once it has looked at as many as it may.
+func TestLongQuestionsAreBounded(t *testing.T) {
+	const small, large, bound = 2_000, 10_000, 2_000_000
+	structures := [...]*facts.Facts{lineOf(t, small), lineOf(t, large)}
+	fill := func(unit func(k int) string) (text string) {
+		for k := 0; len(text) < maxQuestion-40; k++ {
+			text += unit(k)
+		}
+		return text
+	}
+	alternately := func(a, b string) func(int) string { return func(k int) string { return [...]string{a, b}[k%2] } }
+	for _, c := range []struct {
+		lead    string
+		unit    func(k int) string
+		refused bool // of the large structure
+	}{
+		{"Are these exposed: residues 1", func(k int) string { return fmt.Sprintf(", %d", k*7%2000+1) }, false},
+		{"Are these exposed: ALA 1", func(k int) string { return fmt.Sprintf(", A%d, Ala-%d", k%2000+1, k+1) }, false},
+		{"What are residues 1", func(k int) string { return fmt.Sprintf(", %d", 900_000+k) }, false},
+		{"What is A:1", func(k int) string { return fmt.Sprintf(", A:%d-%d", k*7%1000+1, k*7%1000+9) }, false},
+		{"What are residues 1-9", func(k int) string { return fmt.Sprintf(", %d-10000", k+1) }, true},
+		{"Which are not lysines", alternately(" not lysines", " not alanines"), true},
+		{"Is it in the first helix", alternately(", the second helix", " or chain A"), true},
+	} {
+		question, looked := c.lead+fill(c.unit)+"?", [2]int{}
+		for k, f := range structures {
+			near := maxNear
+			talk := &talk{f: f, x: f.Index(), near: &near, outside: map[string][]string{}}
+			talk.scanner = newScanner(talk.x)
+			*talk.scanner.left = bound
+			talk.answer(question)
+			looked[k] = bound - *talk.scanner.left
+			if refused := slices.Contains(talk.texts, tooMany); refused != c.refused && (k == 1 || refused) {
+				t.Errorf("%.60s… of %d residues: %.200q", question, f.Residues, talk.texts)
+			}
+		}
+		// two conditions of all residues
+		if more := looked[1] - looked[0]; !c.refused && more > 4*large || looked[1] > bound+large {
+			t.Errorf("%.60s… looks at %d and at %d residues", question, looked[0], looked[1])
+		}
+	}
+}
+
+// lineOf is the facts of one chain of n alanines, in a line.
+func lineOf(t *testing.T, n int) *facts.Facts {
+	c := structure.Chain{ID: "A", Kind: structure.Protein}
+	for i := range n {
+		r := structure.Residue{Comp: "ALA", Seq: i + 1, Auth: i + 1}
+		for k, name := range []string{"N", "CA", "C", "O", "CB"} {
+			r.Atoms = append(r.Atoms, structure.Atom{
+				Name:    name,
+				Element: name[:1],
+				Pos:     structure.Vec{3.8*float64(i) + float64(k), float64(k % 2), 0},
+			})
+		}
+		c.Residues = append(c.Residues, r)
+	}
+	return mustDigest(t, &structure.Structure{Chains: []structure.Chain{c}}, facts.Extra{})
 }

@@ -49,16 +49,21 @@ type condition struct {
 	class   bool // of amino acids
 	// text is the condition as the question has it.
 	text string
+	// union is the sites of the first merged alternatives, in order.
+	union  []int
+	merged int
 }
 
 func (c *condition) holds(site int) bool {
 	if _, untold := slices.BinarySearch(c.untold, site); untold {
 		return false
 	}
-	return c.not != slices.ContainsFunc(c.sites, func(list []int) bool {
-		_, ok := slices.BinarySearch(list, site)
-		return ok
-	})
+	if c.merged != len(c.sites) {
+		c.union, c.merged = slices.Concat(c.sites...), len(c.sites)
+		slices.Sort(c.union)
+	}
+	_, ok := slices.BinarySearch(c.union, site)
+	return c.not != ok
 }
 
 // isNoun reports whether the condition names what residues are, and not what they are like.
@@ -177,8 +182,11 @@ func (q *query) sites() []int { return q.sitesWhere(q.filter()) }
 
 func (q *query) sitesWhere(f filter) []int { return q.x.Select(f.holds) }
 
-func (q *query) chainSites(id string) []int {
-	return q.x.Select(func(i int) bool { return q.x.Sites[i].Ref.Chain == id })
+func (q *query) chainSites(id string) (sites []int) {
+	for _, p := range q.x.PolymersOf(id) {
+		sites = append(sites, q.span(p.Lo, p.Hi)...)
+	}
+	return sites
 }
 
 // polymers returns the facts of the chains that the query is about.

@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -68,8 +69,16 @@ type residueNumber struct {
 	ins   string
 }
 
+// beginning stands for the number of the first residue of a chain, whatever it is.
+const beginning = math.MinInt
+
 // String returns the number as files show it: -3, 82, 82A.
-func (n residueNumber) String() string { return strconv.Itoa(n.value) + n.ins }
+func (n residueNumber) String() string {
+	if n.value == beginning {
+		return "the beginning"
+	}
+	return strconv.Itoa(n.value) + n.ins
+}
 
 // parseNumber reads a number with or without an insertion code.
 func parseNumber(text string) residueNumber {

@@ -15,7 +15,7 @@ func (s *scanner) choose(m []string, readings ...mention) []item {
 	var found []mention
 	var meant [][]int
 	for _, r := range readings {
-		sites, problem := find(s.x, r)
+		sites, problem := s.find(r)
 		same := func(other []int) bool { return slices.Equal(sites, other) }
 		if problem == "" && !slices.ContainsFunc(meant, same) {
 			found, meant = append(found, r), append(meant, sites)
@@ -51,7 +51,7 @@ func (m mention) String() string {
 
 // exists reports whether the structure has what a mention means.
 func (s *scanner) exists(m mention) bool {
-	_, problem := find(s.x, m)
+	_, problem := s.find(m)
 	return problem == ""
 }
 
@@ -71,6 +71,11 @@ func (s *scanner) numbers(m []string) []item {
 	plural := strings.Contains(m[0][:strings.Index(m[0], from)], "s ")
 	if m[3] == "to" && s.measures() && !plural {
 		m = upToHere(m, from)
+	}
+	if of := vocabulary().find(s.last); listed(of, "counted") && vocabulary().matches("isNumber", m[0]) {
+		why := fmt.Sprintf("“%s %s” names no residue; please count segments as in second helix, and call chains and "+
+			"ligands by their names.", s.last, strings.TrimSpace(m[0]))
+		return []item{{concept: "@residue", unclear: why}}
 	}
 	r := residue(from, m[5])
 	if r.last = letterNames(m[4]); r.last == nil && m[4] != "" {
@@ -200,6 +205,36 @@ func (s *scanner) residueOfChain(m []string) []item {
 	r := residue(m[2], m[5])
 	r.chain = m[1]
 	return s.choose(m, r)
+}
+
+// limit reads a bound of pLDDT, unless a noun in front and no word for confidence make it one of their numbers, too.
+func (s *scanner) limit(m []string) []item {
+	it := valueItem("@limit", m[1:])
+	noun := vocabulary().matches("isNoun", s.last+" ") || len(s.last) > 2 && letterNames(s.last) != nil
+	if noun && !vocabulary().matches("isConfidence", m[0]+s.peek(wordsIn(m))+" ") {
+		it.unclear = fmt.Sprintf("“%s %s” can mean their numbers or their pLDDT; please name the first and the last "+
+			"number, or write pLDDT.", s.last, strings.TrimSpace(m[0]))
+	}
+	return []item{it}
+}
+
+// spokenNumber refuses residue one, because the word is a pronoun, too, and with it the other numbers.
+func (s *scanner) spokenNumber(m []string) []item {
+	isNoun := letterNames(m[1]) != nil || vocabulary().matches("isNoun", m[1]+" ")
+	if !isNoun || len(m[1]) == 1 || s.peek(wordsIn(m)) == "letter" { // one letter codes
+		return nil
+	}
+	why := fmt.Sprintf("“%s” may be a number; please write the numbers of residues in digits.", strings.TrimSpace(m[0]))
+	return []item{{concept: "@residue", unclear: why}}
+}
+
+// upTo reads the residues from the beginning of each chain; behind anything but a noun, it could mean something else.
+func (s *scanner) upTo(m []string) []item {
+	if !vocabulary().matches("isNoun", s.last+" ") && !oneOf(vocabulary().find(s.last), "chain sequence") {
+		return nil
+	}
+	to := parseNumber(m[1])
+	return []item{{concept: "@residue", mention: mention{lo: residueNumber{value: beginning}, hi: to}}}
 }
 
 // openEnd refuses a range without its last residue.
@@ -361,13 +396,7 @@ func (s *scanner) roles(roles []string, n int) {
 // inRole returns the chains that go by a word: the heavy chain of an antibody is the one whose description says heavy
 // or, where no description does, the one named H next to one named L.
 func (s *scanner) inRole(role string) (ids []string) {
-	for _, p := range s.x.Polymers {
-		c := s.x.Structure.Chains[p.Chain]
-		described := strings.FieldsFunc(strings.ToLower(c.Name), func(r rune) bool { return !isWordRune(r) })
-		if slices.Contains(described, role) && !slices.Contains(ids, c.ID) {
-			ids = append(ids, c.ID)
-		}
-	}
+	ids = s.described[role]
 	letter := map[string]string{"heavy": "H", "light": "L"}[role]
 	if len(ids) == 0 && letter != "" && s.chains["H"] && s.chains["L"] {
 		return []string{letter}
@@ -377,15 +406,15 @@ func (s *scanner) inRole(role string) (ids []string) {
 
 // noRole says that no chain is called by a role, and how chains are named.
 func (s *scanner) noRole(role string) string {
-	var list []string
-	for _, p := range s.x.Polymers {
+	list := make([]string, len(s.x.Polymers))
+	for k, p := range facts.Head(s.x.Polymers, maxChains) {
 		c := s.x.Structure.Chains[p.Chain]
-		name := c.ID
+		list[k] = c.ID
 		if c.Name != "" {
-			name += " (" + facts.Clip(c.Name, 40) + ")"
+			list[k] += " (" + facts.Clip(c.Name, 40) + ")"
 		}
-		list = append(list, name)
 	}
 	return fmt.Sprintf("No chain of this structure is described as %s; please name the chain by its letter. The "+
-		"structure has %s %s.", role, facts.Plural(len(list), "chain", "chains"), facts.OrNone(words.Join(list, 20)))
+		"structure has %s %s.", role, facts.Plural(len(list), "chain", "chains"),
+		facts.OrNone(words.Join(list, maxChains)))
 }

@@ -59,6 +59,8 @@ func TestInsertionCodes(t *testing.T) {
 		{"kabat", "What is the sequence of residues 82A to 84?", "sequence", "(5 residues) has the sequence SSLTS"},
 		{"kabat", "What is the sequence of 82A–82C?", "sequence", "(3 residues) has the sequence SSL"},
 		{"kabat", "What is the sequence of residues 80 to 82?", "sequence", "(3 residues) has the sequence IHL"},
+		{"kabat", "What is the sequence of residues 1 to 82A?", "sequence", "(6 residues) has the sequence ANIHLS"},
+		{"kabat", "What is the sequence of residues 82C to 900?", "sequence", "(5 residues) has the sequence LTSDD"},
 		{"kabat", "What is the sequence of residues 82A to 82E?", "", "There is no residue 82E"},
 		{"kabat", "Which residues are within 5A of 82A?", "contacts", "Within 5.0 Å of SER 82A (chain B)"},
 		{"kabat", "Which residues are within 5 A of residue 82A?", "contacts", "Within 5.0 Å of SER 82A (chain B)"},
@@ -154,6 +156,46 @@ func TestLigandNames(t *testing.T) {
 	}
 	reading{"L", "What is the sequence of chain L?", "", "What the file calls chain L is a ligand and no protein"}.holds(t,
 		mustDigest(t, s, facts.Extra{}))
+}
+
+// Numbers are read as people write and say them. Where a number could be something else, the question is refused.
+func TestWrittenNumbers(t *testing.T) {
+	const bound, digits, counted = "can mean their numbers or their pLDDT", "in digits", "names no residue"
+	hold(t, []reading{
+		{"negative", "What is residue minus 2?", "residue", "HIS -2 (chain A)"},
+		{"negative", "What is HIS minus 2?", "residue", "HIS -2 (chain A)"},
+		{"negative", "What is the sequence of residues minus 3 to minus 1?", "sequence", "(3 residues) has the sequence HHH"},
+		{"negative", "Is the charge minus 2?", "", "“-2”"},
+		{"negative", "What is the sequence of the residues up to residue 2?", "sequence", "HIS -3 to ILE 2 (chain A)"},
+		{"negative", "List the residues up to residue minus 1.", "residue", "one-letter codes: HHH."},
+		{"kabat", "What is the sequence up to residue 82A?", "sequence", "(6 residues) has the sequence ANIHLS"},
+		{"kabat", "What is the sequence up to residue 70?", "", "no residue from the beginning to 70 with coordinates"},
+		{"1ubi", "Which residues up to residue 20 are charged?", "residues", "4 of 20 residues that are up to residue 20"},
+		{"1ubi", "Is residue 5 up to residue 9 exposed?", "residues", "that are at 5 to 9"},
+		{"1ubi", "Does the first helix go up to residue 34?", "", "“up”"},
+		{"1ubi", "Which residues from the start to residue 5 are charged?", "", "“from the start”"},
+		{"1ubi", "What is residue 2 from the end?", "", "“from the end”"},
+		{"dimer", "What is residue no. 5 of chain A?", "residue", "VAL 5 (chain A)"},
+		{"dimer", "What is residue Nr 5 of chain A?", "residue", "VAL 5 (chain A)"},
+		{"dimer", "What is residue number 5 of chain A?", "residue", "VAL 5 (chain A)"},
+		{"dimer", "What is residue #5 of chain A?", "residue", "VAL 5 (chain A)"},
+		{"dimer", "Is Lys no. 6 of chain A exposed?", "residue", "Yes: LYS 6 (chain A)"},
+		{"dimer", "What is no. 5?", "", "“5”"},
+		{"dimer", "What is the length of chain number 2?", "", counted},
+		{"1ubi", "Is helix number 2 exposed?", "", counted},
+		{"ligand", "What is near ligand number 1?", "", counted},
+		{"1ubi", "What is the second residue of the first helix?", "", "how to take “second” here"},
+		{"dimer", "Is residue one a lysine?", "", digits},
+		{"dimer", "Is Lys one exposed?", "", digits},
+		{"dimer", "What are residues five to nine?", "", digits},
+		{"dimer", "What is the amino acid one-letter sequence?", "sequence", "MQIFVKTLTGKTITLEV"},
+		{"dimer", "Which residues are within five Å of chain B?", "residues", "within 5.0 Å of chain B"},
+		{"predicted", "Which residues >70 are exposed?", "", bound},
+		{"predicted", "List the lysines above 40.", "", bound},
+		{"predicted", "Which residues above 70 pLDDT are exposed?", "residues", "at a pLDDT of 70 or more and exposed"},
+		{"predicted", "Which residues are above 70?", "residues", "at a pLDDT of 70 or more"},
+		{"predicted", "Which residues score below 70?", "residues", "below a pLDDT of 70"},
+	})
 }
 
 // A range goes by the order in the chain: in the numbering of chymotrypsin 184A stands before 184.

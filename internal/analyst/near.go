@@ -126,7 +126,10 @@ func (q *query) residueEnds(mentions []mention) (ends []group, problem string) {
 		return nil, "I cannot tell which atom belongs to which residue; name one atom per residue."
 	}
 	for k, m := range mentions {
-		sites, _ := find(q.x, m) // a residue that is not there was a problem when its mention was read
+		sites, problem := q.find(m)
+		if problem != "" { // too many, since one that is not there was a problem when its mention was read
+			return nil, problem
+		}
 		label, atom := q.x.Span(sites), ""
 		if len(q.atoms) > 0 {
 			atom = q.atoms[min(k, len(q.atoms)-1)]

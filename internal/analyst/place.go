@@ -12,7 +12,7 @@ import (
 
 // placeCondition is a residue, a range of residues, or a part of each chain, where there must be a residue.
 func (q *query) placeCondition(m mention) *condition {
-	sites, problem := find(q.x, m)
+	sites, problem := q.find(m)
 	wording, end := "at "+q.x.List(sites, 4), "first"
 	if m.first < 0 {
 		end = "last"
@@ -21,6 +21,8 @@ func (q *query) placeCondition(m mention) *condition {
 	case m.first != 0:
 		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
 			q.x.Span(sites))
+	case m.lo.value == beginning:
+		wording = "up to residue " + m.hi.String()
 	case m.lo != m.hi:
 		wording = fmt.Sprintf("at %s to %s", m.lo, m.hi)
 	}
@@ -34,31 +36,53 @@ func (q *query) placeCondition(m mention) *condition {
 	}
 }
 
+// maxSites is how many residues the places and conditions of one message look at.
+const maxSites = 20_000_000
+
+// tooMany refuses a message once it has looked at maxSites.
+const tooMany = "This compares too many residues with too many conditions; please ask of fewer, or in several messages."
+
+// finder finds residues by what a question calls them, and counts how many it looks at.
+type finder struct {
+	x    *facts.Index
+	left *int // what is left of maxSites for the message
+}
+
+// look takes n residues off what is left; it returns false if nothing is left.
+func (f finder) look(n int) bool {
+	if *f.left > 0 {
+		*f.left -= n
+	}
+	return *f.left > 0
+}
+
 // find returns the sites that a mention means, in file order, or why there are none. A range goes by the order in the
 // chain, because insertion codes and numbers need not ascend.
-func find(x *facts.Index, m mention) (sites []int, problem string) {
+func (f finder) find(m mention) (sites []int, problem string) {
+	x, polymers := f.x, f.x.Polymers
 	if m.chain != "" {
 		if why := noChain(x, m.chain); why != "" {
 			return nil, why
 		}
+		polymers = x.PolymersOf(m.chain)
 	}
 	var all []int
-	for _, p := range x.Polymers {
-		if m.chain != "" && x.Sites[p.Lo].Ref.Chain != m.chain {
-			continue
+	for _, p := range polymers {
+		if !f.look(10) { // the time that finding its ends takes
+			return nil, tooMany
 		}
-		part, why := locate(x, p, m)
+		part, why := f.locate(p, m)
 		if why != "" {
 			return nil, why
 		}
 		all = append(all, part...)
-		if areNamed(x, part, m) {
+		if f.areNamed(part, m) {
 			sites = append(sites, part...)
 		}
 	}
 	switch {
 	case len(all) == 0:
-		return nil, noResidue(x, m)
+		return nil, f.noResidue(polymers, m)
 	case len(sites) == 0 && m.single():
 		return nil, fmt.Sprintf("Residue %s is not %s: it is %s.", m.lo, m.names[0], x.List(all, 4))
 	case len(sites) == 0:
@@ -77,13 +101,13 @@ func named(names []string, n residueNumber) string {
 }
 
 // areNamed reports whether the ends of a range, or a residue, have the names by which a mention calls them.
-func areNamed(x *facts.Index, sites []int, m mention) bool {
+func (f finder) areNamed(sites []int, m mention) bool {
 	if len(sites) == 0 {
 		return false
 	}
 	is := func(number residueNumber, names []string) bool {
 		return names == nil || slices.ContainsFunc(sites, func(i int) bool {
-			return number.is(x.Sites[i].Ref) && x.Sites[i].Is(names)
+			return number.is(f.x.Sites[i].Ref) && f.x.Sites[i].Is(names)
 		})
 	}
 	return is(m.lo, m.names) && is(m.hi, m.last)
@@ -96,50 +120,49 @@ func (n residueNumber) is(r facts.ResidueRef) bool {
 
 // locate returns the sites of one polymer that a mention means. A range that begins before the chain or ends after it
 // means what there is of it; in a chain whose numbers do not ascend, nobody could tell what that is.
-func locate(x *facts.Index, p facts.Polymer, m mention) (sites []int, problem string) {
+func (f finder) locate(p facts.Polymer, m mention) (sites []int, problem string) {
 	switch {
 	case m.first > 0:
-		return span(p.Lo, min(p.Hi, p.Lo+m.first)), ""
+		return f.span(p.Lo, min(p.Hi, p.Lo+m.first)), ""
 	case m.first < 0:
-		return span(max(p.Lo, p.Hi+m.first), p.Hi), ""
+		return f.span(max(p.Lo, p.Hi+m.first), p.Hi), ""
 	}
-	from, to := sitesAt(x, p, m.lo), sitesAt(x, p, m.hi)
-	switch {
-	case m.lo == m.hi:
+	from := f.sitesAt(p, m.lo)
+	if m.lo == m.hi {
 		return from, ""
-	case len(from) > 0 && len(to) > 0:
-		ends := slices.Concat(from, to)
-		return span(slices.Min(ends), slices.Max(ends)+1), ""
 	}
-	return clipped(x, p, m)
+	if to := f.sitesAt(p, m.hi); len(from) > 0 && len(to) > 0 {
+		ends := slices.Concat(from, to)
+		return f.span(slices.Min(ends), slices.Max(ends)+1), ""
+	}
+	return f.clipped(p, m.lo, m.hi)
 }
 
-// clipped returns the sites of a range of which the polymer lacks an end.
-func clipped(x *facts.Index, p facts.Polymer, m mention) (sites []int, problem string) {
-	lo, hi := m.lo, m.hi
+// clipped returns the sites of a range of which the polymer lacks an end: from the end that it has, by the order in the
+// chain, to the number of the other.
+func (f finder) clipped(p facts.Polymer, lo, hi residueNumber) (sites []int, problem string) {
 	if lo.value > hi.value {
 		lo, hi = hi, lo
 	}
-	for i := p.Lo; i < p.Hi; i++ {
-		switch n := x.Sites[i].Ref.Number; {
-		case lo.is(x.Sites[i].Ref), hi.is(x.Sites[i].Ref), lo.value <= n && n < hi.value:
-			sites = append(sites, i)
-		}
-	}
-	coded := func(n residueNumber) bool { return n.ins != "" && len(sitesAt(x, p, n)) == 0 }
-	if len(sites) == 0 || coded(lo) || coded(hi) {
+	from, to := f.sitesAt(p, lo), f.sitesAt(p, hi)
+	sites = keep(f.span(p.Lo, p.Hi), func(i int) bool {
+		n, begun, ended := f.x.Sites[i].Ref.Number, len(from) > 0 && i >= from[0], len(to) > 0 && i > to[len(to)-1]
+		return (begun || len(from) == 0 && n >= lo.value) && !(ended || len(to) == 0 && n >= hi.value)
+	})
+	if len(sites) == 0 || lo.ins != "" && len(from) == 0 || hi.ins != "" && len(to) == 0 {
 		return nil, ""
 	}
 	ascends := func(a, b facts.Site) int { return a.Ref.Number - b.Ref.Number }
-	if !slices.IsSortedFunc(x.Sites[p.Lo:p.Hi], ascends) {
+	if !slices.IsSortedFunc(f.x.Sites[p.Lo:p.Hi], ascends) {
 		return nil, fmt.Sprintf("The numbers of chain %s do not ascend, and it does not have both %s and %s; please "+
-			"name a first and a last residue that it has.", x.Sites[p.Lo].Ref.Chain, m.lo, m.hi)
+			"name a first and a last residue that it has.", f.x.Sites[p.Lo].Ref.Chain, lo, hi)
 	}
 	return sites, ""
 }
 
 // span lists the sites from lo to before hi.
-func span(lo, hi int) (sites []int) {
+func (f finder) span(lo, hi int) (sites []int) {
+	f.look(hi - lo)
 	for i := lo; i < hi; i++ {
 		sites = append(sites, i)
 	}
@@ -148,44 +171,47 @@ func span(lo, hi int) (sites []int) {
 
 // sitesAt returns the sites of a polymer with a number: with exactly its insertion code or, if there is none, with the
 // code in the other case.
-func sitesAt(x *facts.Index, p facts.Polymer, n residueNumber) (sites []int) {
-	exact := false
-	for i := p.Lo; i < p.Hi; i++ {
-		if r := x.Sites[i].Ref; n.is(r) {
+func (f finder) sitesAt(p facts.Polymer, n residueNumber) (sites []int) {
+	all, exact := f.x.At(n.value), false
+	from, _ := slices.BinarySearch(all, p.Lo)
+	to, _ := slices.BinarySearch(all, p.Hi)
+	f.look(to - from)
+	for _, i := range all[from:to] {
+		if r := f.x.Sites[i].Ref; n.is(r) {
 			sites, exact = append(sites, i), exact || r.Ins == n.ins
 		}
 	}
-	return keep(sites, func(i int) bool { return !exact || x.Sites[i].Ref.Ins == n.ins })
+	return keep(sites, func(i int) bool { return !exact || f.x.Sites[i].Ref.Ins == n.ins })
 }
 
+// maxRanges is how many chains a refusal describes, and maxChains how many it names.
+const maxRanges, maxChains = 6, 20
+
 // noResidue says that the structure has no residue that a mention could mean, and what it has instead.
-func noResidue(x *facts.Index, m mention) string {
+func (f finder) noResidue(polymers []facts.Polymer, m mention) string {
+	x := f.x
 	for _, end := range []residueNumber{m.lo, m.hi} {
-		has := func(p facts.Polymer) bool { return len(sitesAt(x, p, end)) > 0 }
+		has := func(p facts.Polymer) bool { return len(f.sitesAt(p, end)) > 0 }
 		if m.lo != m.hi && end.ins != "" && !slices.ContainsFunc(x.Polymers, has) {
 			m.lo, m.hi = end, end
 		}
 	}
-	var ranges []string
-	var others []int
-	for _, p := range x.Polymers {
-		if m.chain != "" && x.Sites[p.Lo].Ref.Chain != m.chain {
-			continue
-		}
+	ranges := make([]string, len(polymers))
+	for k, p := range facts.Head(polymers, maxRanges) {
 		first, last := x.Sites[p.Lo].Ref, x.Sites[p.Hi-1].Ref
-		ranges = append(ranges, fmt.Sprintf("chain %s runs from %d%s to %d%s", first.Chain, first.Number, first.Ins,
-			last.Number, last.Ins))
-		for i := p.Lo; i < p.Hi && m.single(); i++ {
-			if x.Sites[i].Ref.Number == m.lo.value {
-				others = append(others, i)
-			}
-		}
+		ranges[k] = fmt.Sprintf("chain %s runs from %d%s to %d%s", first.Chain, first.Number, first.Ins, last.Number,
+			last.Ins)
+	}
+	var others []int
+	if m.single() {
+		others = keep(x.At(m.lo.value), func(i int) bool { return m.chain == "" || x.Sites[i].Ref.Chain == m.chain })
+		f.look(len(others))
 	}
 	number := m.lo.String()
 	if m.lo != m.hi {
 		number = fmt.Sprintf("from %s to %s", m.lo, m.hi)
 	}
-	has := facts.OrNone(words.Join(ranges, 6))
+	has := facts.OrNone(words.Join(ranges, maxRanges))
 	if len(others) > 0 {
 		has = "there is " + x.List(others, 6)
 	}
@@ -194,15 +220,15 @@ func noResidue(x *facts.Index, m mention) string {
 
 // noChain says that no polymer has the name of a chain, and which names there are; empty where one has.
 func noChain(x *facts.Index, id string) string {
+	if len(x.PolymersOf(id)) > 0 {
+		return ""
+	}
 	var ids []string
 	for _, p := range x.Polymers {
 		ids = append(ids, x.Sites[p.Lo].Ref.Chain)
 	}
-	if slices.Contains(ids, id) {
-		return ""
-	}
 	has := fmt.Sprintf("The structure has %s %s.", facts.Plural(len(ids), "chain", "chains"),
-		facts.OrNone(words.Join(ids, 20)))
+		facts.OrNone(words.Join(ids, maxChains)))
 	for _, c := range x.Structure.Chains {
 		switch {
 		case c.ID == id && !c.Kind.Polymer():

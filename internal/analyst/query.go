@@ -10,8 +10,8 @@ import (
 
 // query is one question with one topic: what it asks, and the filter on what it asks it of.
 type query struct {
+	finder
 	f     *facts.Facts
-	x     *facts.Index
 	near  *int // what is left of maxNear for this message
 	items []item
 	has   map[string]bool // the concepts of the question, those of the filter included
@@ -69,7 +69,7 @@ type reader struct {
 // For "charged residues of chain B in helices within 5 Å of the ligand" that is a filter of three conditions (charged,
 // in chain B, in a helix) and a relation of 5 Å with the ligand as its anchor.
 func (t *talk) query(items []item) *query {
-	q := &query{f: t.f, x: t.x, near: t.near, items: items, has: map[string]bool{}, pH: 7}
+	q := &query{finder: t.scanner.finder, f: t.f, near: t.near, items: items, has: map[string]bool{}, pH: 7}
 	r := &reader{query: q}
 	for _, it := range items {
 		if it.concept == "@chain" && !slices.Contains(q.chains, it.names[0]) {
@@ -108,6 +108,9 @@ func (r *reader) item(i int) {
 	case "@nth", "longest":
 		r.which = append(r.which, it)
 	case "residue":
+		if k := len(r.which) - 1; k >= 0 && r.which[k].concept == "@nth" { // the second residue of the helix
+			r.problem = cmp.Or(r.problem, r.misplaced(r.which[k].text))
+		}
 		r.noun()
 		r.stale = true
 	case "@ph":
@@ -186,6 +189,7 @@ func (r *reader) addCondition(it item, c *condition) {
 			"please ask it in two questions."
 	}
 	r.conds = append(r.conds, c)
+	r.look(len(r.x.Sites)) // all are compared with it
 	r.settle(c)
 }
 

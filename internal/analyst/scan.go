@@ -13,22 +13,26 @@ import (
 
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
 type scanner struct {
-	x                      *facts.Index
+	finder
 	chains, ligands, atoms map[string]bool
-	names                  names    // of chains that would be several words
-	shouted                bool     // the sentence is in capitals, so that they say nothing
-	words                  []string // that are left
-	last                   string   // the one before
+	described              map[string][]string // chains by the words of their descriptions
+	names                  names               // of chains that would be several words
+	shouted                bool                // the sentence is in capitals, so that they say nothing
+	words                  []string            // that are left
+	last                   string              // the one before
 	items                  []item
 }
 
 func newScanner(x *facts.Index) *scanner {
+	left := maxSites
 	s := &scanner{
-		x:       x,
+		finder:  finder{x, &left},
 		chains:  map[string]bool{},
 		ligands: map[string]bool{},
 		atoms:   map[string]bool{},
 		names:   names{},
+
+		described: map[string][]string{},
 	}
 	for _, site := range x.Sites {
 		if site.Kind.Polymer() {
@@ -39,6 +43,14 @@ func newScanner(x *facts.Index) *scanner {
 	}
 	for _, a := range x.Atoms {
 		s.atoms[a.Name] = true
+	}
+	for _, p := range x.Polymers {
+		c := x.Structure.Chains[p.Chain]
+		for _, w := range strings.FieldsFunc(strings.ToLower(c.Name), func(r rune) bool { return !isWordRune(r) }) {
+			if !slices.Contains(s.described[w], c.ID) {
+				s.described[w] = append(s.described[w], c.ID)
+			}
+		}
 	}
 	for id := range s.chains {
 		if plain := sentences(id, nil); len(plain) != 1 || len(plain[0]) != 1 || plain[0][0] != id {
@@ -103,7 +115,11 @@ func withChains(items []item) (out []item) {
 // whose insertion code or chain stands behind its number, such as 82 A.
 func (s *scanner) rule() bool {
 	text := strings.Join(facts.Head(s.words, 12), " ") + " "
+	numbered := strings.ContainsAny(text, "0123456789")
 	for _, r := range vocabulary().rules {
+		if r.digits && !numbered {
+			continue
+		}
 		m := r.pattern.FindStringSubmatch(text)
 		if m == nil || s.names[s.words[0]] && r.name != "of chain" {
 			continue
@@ -131,8 +147,14 @@ func (s *scanner) read(rule string, m []string) []item {
 		return s.chainEnd(m)
 	case "@radius":
 		return s.radius(m)
-	case "@ph", "@limit":
+	case "@ph":
 		return []item{valueItem(rule, m[1:])}
+	case "@limit":
+		return s.limit(m)
+	case "spoken":
+		return s.spokenNumber(m)
+	case "up to":
+		return s.upTo(m)
 	case "band":
 		if a, b := decimal(m[1]), decimal(m[2]); s.has("confidence") && !s.has("average") {
 			return []item{{concept: "@limit", value: min(a, b), above: true}, {concept: "@limit", value: max(a, b)}}
@@ -259,8 +281,12 @@ func letterNames(word string) (codes []string) {
 	return codes
 }
 
+// decimal reads a number in digits or one that vocabulary.txt spells out; 0 where it is none.
 func decimal(text string) float64 {
-	v, _ := strconv.ParseFloat(text, 64) // 0 where it is none
+	if i := slices.Index(strings.Fields(vocabulary().lines["words spoken"]), strings.ToLower(text)); i >= 0 {
+		return float64(i + 1)
+	}
+	v, _ := strconv.ParseFloat(text, 64)
 	return v
 }
 
@@ -272,9 +298,6 @@ func isNumber(word string) bool {
 // chainEnd counts residues from an end of the chain, and not segments.
 func (s *scanner) chainEnd(m []string) []item {
 	n := int(decimal(m[2]))
-	if i := slices.Index(strings.Fields(vocabulary().lines["words spoken"]), strings.ToLower(m[2])); i >= 0 {
-		n = i + 1
-	}
 	next := s.peek(wordsIn(m))
 	endsHere := next == "" || oneOf(vocabulary().find(next), "ask in of &")
 	if n == 0 || !vocabulary().matches("endsInNoun", m[0]) && !endsHere {

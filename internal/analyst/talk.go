@@ -31,6 +31,10 @@ func (t *talk) answer(question string) {
 			all = append(all, items)
 		}
 	}
+	if !t.scanner.look(0) {
+		t.refuse("", tooMany)
+		return
+	}
 	for _, items := range all {
 		if len(all) > 1 && !slices.ContainsFunc(items, item.asks) {
 			t.misunderstand(items, "This sentence asks nothing; please put it into the question that it belongs to.")
@@ -157,7 +161,11 @@ func (t *talk) clause(items []item) {
 
 // respond answers a question that is understood, unless this structure lacks what it is about.
 func (t *talk) respond(q *query) {
-	if why := q.refuses(); why != "" {
+	why := q.refuses()
+	if !q.look(0) {
+		q.problem, why = tooMany, tooMany
+	}
+	if why != "" {
 		if q.problem == "" {
 			t.lost = append(t.lost, q.items)
 		}
@@ -177,11 +185,7 @@ func (t *talk) respond(q *query) {
 	q.addLacks(&p)
 	t.texts = append(t.texts, p.text)
 	t.reply.Topics = append(t.reply.Topics, q.topic.Name)
-	for _, r := range p.cited {
-		if !slices.Contains(t.reply.Cited, r) {
-			t.reply.Cited = append(t.reply.Cited, r)
-		}
-	}
+	t.reply.Cited = append(t.reply.Cited, p.cited...)
 	t.reply.Confidence = leastSure(t.reply.Confidence, p.sure)
 }
 

@@ -33,6 +33,7 @@ type state struct{ letters, wording, noun string }
 type rule struct {
 	name    string
 	pattern *regexp.Regexp
+	digits  bool // it needs a digit
 }
 
 // vocabulary parses the embedded file. If two concepts have the same phrase, the first one wins.
@@ -64,7 +65,9 @@ func (t *table) add(concept, text string) {
 		t.parts[of] = t.expand(text)
 		t.patterns[of] = compile(t.parts[of])
 	case "rule":
-		t.rules = append(t.rules, rule{of, compile(t.expand(text))})
+		text = t.expand(text)
+		digits := strings.Contains(text, `\d`) && !strings.Contains(text, t.parts["spoken"])
+		t.rules = append(t.rules, rule{of, compile(text), digits})
 	case "suggest":
 		t.suggestions = append(t.suggestions, text)
 	default:

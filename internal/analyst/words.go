@@ -27,6 +27,9 @@ var (
 	dots = regexp.MustCompile(`(\d[A-Za-z]?) ?(?:\.\.+=?|…) ?(-?\d)`)
 	// thousands is a number such as 1,000, and no list: no number in it begins with 0.
 	thousands = regexp.MustCompile(`(^|[^\d,])(\d{1,3}),(0\d\d)(?:\b|$)`)
+	// minus is a spoken minus sign, and abbreviation that of number with its point.
+	minus        = regexp.MustCompile(`(?i)\bminus (\d)`)
+	abbreviation = regexp.MustCompile(`(?i)\b(nos?|nr)\. ?\b`)
 	// comma is a decimal comma before a unit of length; 1,000 Å would be something else.
 	comma = regexp.MustCompile(`(^|[^\d,.])(\d{1,3}),(\d{1,2} ?(?:Å|[aA]ngstr))`)
 )
@@ -37,6 +40,7 @@ var (
 // those of chains that are several words by these rules, such as A-2, and stay whole.
 func sentences(text string, names names) [][]string {
 	text = spellings.Replace(dots.ReplaceAllString(text, "$1 through $2"))
+	text = minus.ReplaceAllString(abbreviation.ReplaceAllString(text, "$1 "), "-$1")
 	text = thousands.ReplaceAllString(comma.ReplaceAllString(text, "$1$2.$3"), "$1$2$3")
 	r := tokenReader{text: text}
 	for from := 0; ; {
@@ -108,8 +112,10 @@ type names map[string]bool
 func (n names) at(text string) (longest string) {
 	for name := range n {
 		rest, ok := strings.CutPrefix(text, name)
-		next, _ := utf8.DecodeRuneInString(rest)
-		if ok && len(name) > len(longest) && (rest == "" || !isWordRune(next) || next == '\'') {
+		if !ok || len(name) <= len(longest) {
+			continue
+		}
+		if next, _ := utf8.DecodeRuneInString(rest); rest == "" || !isWordRune(next) || next == '\'' {
 			longest = name
 		}
 	}

@@ -30,12 +30,15 @@ func Quantity(n int, one, many string) string { return fmt.Sprintf("%d %s", n, P
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 // RefList names at most n residues, each chain once: LYS 6, LYS 8 (chain A); GLU 2 (chain B).
-func RefList(refs []ResidueRef, n int) string {
+func RefList(refs []ResidueRef, n int) string { return firstRefs(Head(refs, n), len(refs)) }
+
+// firstRefs names the first residues of a list of n.
+func firstRefs(refs []ResidueRef, n int) string {
 	var groups []string
-	for i := 0; i < min(n, len(refs)); {
+	for i := 0; i < len(refs); {
 		j := i
 		var names []string
-		for j < min(n, len(refs)) && refs[j].Chain == refs[i].Chain {
+		for j < len(refs) && refs[j].Chain == refs[i].Chain {
 			names = append(names, refs[j].Short())
 			j++
 		}
@@ -43,8 +46,8 @@ func RefList(refs []ResidueRef, n int) string {
 		i = j
 	}
 	out := strings.Join(groups, "; ")
-	if len(refs) > n {
-		out += fmt.Sprintf(" and %d more", len(refs)-n)
+	if n > len(refs) {
+		out += fmt.Sprintf(" and %d more", n-len(refs))
 	}
 	return out
 }

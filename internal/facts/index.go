@@ -3,6 +3,7 @@ package facts
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"pleat/internal/structure"
 )
@@ -61,7 +62,9 @@ type Index struct {
 	// absent is, by chain, how many residues without atoms come before each residue, see present.
 	absent [][]int
 	// grid finds the atoms within a radius.
-	grid   *structure.Grid
+	grid *structure.Grid
+	// lookup finds sites and chains by what questions call them. It is made when it is first needed.
+	lookup func() lookup
 	heavy  int // heavy atoms, those of waters included
 	waters int
 	// linked holds the pairs of sites in contact; it is computed together with the surface.
@@ -100,6 +103,7 @@ func newIndex(s *structure.Structure) *Index {
 	x.heavy += len(x.Atoms)
 	x.judgeAtoms()
 	x.grid = structure.NewGrid(x.Points, surfaceReach)
+	x.lookup = sync.OnceValue(x.newLookup)
 	return x
 }
 
@@ -190,4 +194,4 @@ func (x *Index) Refs(sites []int) []ResidueRef {
 }
 
 // List names at most n sites in a sentence, each chain once; see RefList.
-func (x *Index) List(sites []int, n int) string { return RefList(x.Refs(sites), n) }
+func (x *Index) List(sites []int, n int) string { return firstRefs(x.Refs(Head(sites, n)), len(sites)) }

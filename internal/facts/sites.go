@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -19,6 +20,36 @@ func (x *Index) Select(pass func(site int) bool) (out []int) {
 	}
 	return out
 }
+
+// lookup is the sites of polymers in the order of their numbers, and the polymers by the name of their chain.
+type lookup struct {
+	byNumber []int
+	polymers map[string][]Polymer
+}
+
+func (x *Index) newLookup() lookup {
+	l := lookup{byNumber: x.Select(func(int) bool { return true }), polymers: map[string][]Polymer{}}
+	slices.SortStableFunc(l.byNumber, func(i, j int) int {
+		return cmp.Compare(x.Sites[i].Ref.Number, x.Sites[j].Ref.Number)
+	})
+	for _, p := range x.Polymers {
+		id := x.Sites[p.Lo].Ref.Chain
+		l.polymers[id] = append(l.polymers[id], p)
+	}
+	return l
+}
+
+// At returns the polymer sites with a residue number, in file order. The list must not change.
+func (x *Index) At(number int) []int {
+	byNumber := func(site, number int) int { return cmp.Compare(x.Sites[site].Ref.Number, number) }
+	all := x.lookup().byNumber
+	from, _ := slices.BinarySearchFunc(all, number, byNumber)
+	n, _ := slices.BinarySearchFunc(all[from:], number+1, byNumber)
+	return all[from : from+n]
+}
+
+// PolymersOf returns the polymers that a chain has by its name, in file order. The list must not change.
+func (x *Index) PolymersOf(chain string) []Polymer { return x.lookup().polymers[chain] }
 
 // Runs cuts sites in file order into runs of a chain without a gap.
 func (x *Index) Runs(sites []int) [][]int {

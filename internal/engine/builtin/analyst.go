@@ -14,7 +14,7 @@ import (
 type Analyst struct{}
 
 // analystVersion is part of the engine's name in results; answers of one version to one structure are the same.
-const analystVersion = "2"
+const analystVersion = "3"
 
 // Models lists the one model, analyst.
 func (Analyst) Models() []pleat.Model {

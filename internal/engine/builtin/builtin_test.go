@@ -52,7 +52,7 @@ func TestAnalystAnswers(t *testing.T) {
 		"targetSource":  "pdb",
 		"targetRef":     "pdb/2JOF",
 		"fileName":      "2jof.pdb",
-		"image":         "pleat analyst 2",
+		"image":         "pleat analyst 3",
 		"job_yaml_path": "task-1/job.yaml",
 	}
 	for k, v := range want {
