@@ -36,6 +36,8 @@ type draft struct {
 	// parts maps the id of a ligand of several components to the ids of those.
 	parts map[string][]string
 	split []splitLigand
+	// glycans are those of the file, whose bonds are added once the chains have their names.
+	glycans []glycan
 	// unpaired are the places in the file that ask for no alignment of one protein.
 	unpaired []string
 	// templates are those that the chains of the file name, which are added once the chains have their names.

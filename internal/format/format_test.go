@@ -388,7 +388,6 @@ func TestRefusals(t *testing.T) {
 		{">A|protein\nM\n>A|protein\nM", "",
 			`the record at line 3 has the id "A", which the record at line 1 has already`},
 		{">|protein\nM", "", "names no chain"},
-		{">glycan|name=x\nNAG(4-1 NAG)", "", "is a glycan"},
 		{strings.Repeat(">x\nM\n", 300), "", "the file has 300 records; at most 256"},
 		{"[]", "", "the file is an empty list"},
 		{"[null]", "", "[0] is null"},
@@ -398,8 +397,6 @@ func TestRefusals(t *testing.T) {
 			"[0].sequences[0].proteinChain.count is 0; it must be 1 to 512"},
 		{server(`{"proteinChain": {"sequence": "MKT", "count": 300}}, {"ion": {"ion": "MG", "count": 300}}`), "",
 			"[0].sequences[1].ion: the job has more than 512 chains"},
-		{server(`{"proteinChain": {"sequence": "MKT", "glycans": [{"residues": "NAG(NAG)", "position": 1}]}}`), "",
-			`glycans[0] is "NAG(NAG)"; glycans are not taken`},
 		{server(`{"proteinChain": {"sequence": "MKT"}, "ion": {"ion": "MG"}}`), "", "[0].sequences[0] must have " +
 			"exactly one of proteinChain, rnaSequence, dnaSequence, ligand, ion; it has proteinChain and ion"},
 		{server(`{}`), "", "it has none of them"},
