@@ -20,7 +20,7 @@ var everything = pleat.Model{
 	Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureRNAMSA, pleat.FeatureConstraints,
 		pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,
-		pleat.FeatureTemplates, pleat.FeatureTemplateForce},
+		pleat.FeatureTemplates, pleat.FeatureTemplateForce, pleat.FeatureComponents},
 }
 
 // draft is a job under construction. All entities are added first; after nameChains, chains and residues can be looked

@@ -301,7 +301,10 @@ func FuzzServer(f *testing.F) {
 	fuzz(f, Server, serverFile, "[]", `{"sequences": [{"ion": {"ion": "MG", "count": 2}}]}`,
 		onServer(glycanAt(8, "NAG(NAG(BMA(MAN)(MAN)))")))
 }
-func FuzzAlphaFold3(f *testing.F) { fuzz(f, AlphaFold3, af3File, "{}") }
+func FuzzAlphaFold3(f *testing.F) {
+	fuzz(f, AlphaFold3, af3File, "{}", `{"dialect": "alphafold3", "version": 4, "userCCDPath": "own.cif",
+		"sequences": [{"ligand": {"id": "B", "ccdCodes": ["LIG-1", "MYMOD"]}}]}`)
+}
 func FuzzBoltz(f *testing.F) {
 	fuzz(f, Boltz, boltzFile, "sequences: [{protein: {id: A, sequence: MKT}}]", "a: &a [*a, *a]", "[[[[", "? ? ? ?",
 		"- - - -\n- -")
