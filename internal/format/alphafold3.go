@@ -21,7 +21,7 @@ type af3Job struct {
 	Sequences []af3Item `json:"sequences" maxItems:"256"`
 	// Bonds are pairs of atoms, each a list of chain, residue from 1 and atom name.
 	Bonds [][][]any `json:"bondedAtomPairs,omitempty" maxItems:"1000"`
-	// UserCCD defines components of the file's own.
+	// UserCCD defines components of the file's own in mmCIF, each in a data block; UserCCDPath names a file of them.
 	UserCCD     *string `json:"userCCD,omitempty"`
 	UserCCDPath *string `json:"userCCDPath,omitempty"`
 	// Dialect is alphafold3, which distinguishes the file from the AlphaFold Server's.
@@ -81,7 +81,7 @@ type af3Ligand struct {
 // af3Versions is the latest version of the format that is read.
 const af3Versions = 4
 
-// readAlphaFold3 reads one job. References to files and components of the file's own are errors.
+// readAlphaFold3 reads one job.
 func readAlphaFold3(text string, in *reading) error {
 	var j af3Job
 	if err := decodeOne(text, &j); err != nil {
@@ -93,11 +93,9 @@ func readAlphaFold3(text string, in *reading) error {
 		return pleat.Invalidf("dialect is %q; it must be \"alphafold3\"", pleat.Clip(j.Dialect))
 	case j.Version == nil || *j.Version < 1 || *j.Version > af3Versions:
 		return pleat.Invalidf("version must be 1 to %d", af3Versions)
-	case j.UserCCDPath != nil:
-		return refusePath("userCCDPath", *j.UserCCDPath)
-	case j.UserCCD != nil && strings.TrimSpace(*j.UserCCD) != "":
-		return pleat.Invalidf("userCCD defines components as mmCIF, which is not imported: leave it out, and add " +
-			"them to the job as constraints.components")
+	}
+	if err := d.addUserCCD(&j); err != nil {
+		return err
 	}
 	if err := d.seeds("modelSeeds", j.ModelSeeds); err != nil {
 		return err

@@ -20,7 +20,7 @@ var everything = pleat.Model{
 	Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 	Features: []pleat.Feature{pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureRNAMSA, pleat.FeatureConstraints,
 		pleat.FeatureModifications, pleat.FeatureCyclic, pleat.FeatureComplex, pleat.FeatureUnknown,
-		pleat.FeatureTemplates, pleat.FeatureTemplateForce},
+		pleat.FeatureTemplates, pleat.FeatureTemplateForce, pleat.FeatureComponents},
 }
 
 // draft is a job under construction. All entities are added first; after nameChains, chains and residues can be looked
@@ -36,6 +36,8 @@ type draft struct {
 	// parts maps the id of a ligand of several components to the ids of those.
 	parts map[string][]string
 	split []splitLigand
+	// glycans are those of the file, whose bonds are added once the chains have their names.
+	glycans []glycan
 	// unpaired are the places in the file that ask for no alignment of one protein.
 	unpaired []string
 	// templates are those that the chains of the file name, which are added once the chains have their names.

@@ -15,14 +15,14 @@ type record struct {
 	lines []textLine
 
 	// kind, chain and label come from the header, if it has them: Boltz writes CHAIN|TYPE|MSA, Chai writes
-	// TYPE|name=NAME. kind is protein, rna, dna, smiles or ccd; it is empty where the header does not state it.
+	// TYPE|name=NAME. kind is protein, rna, dna, smiles, ccd or glycan; it is empty where the header does not state it.
 	kind  string
 	chain string
 	label string
 	short string // the part of the header that names the record, see nameOf
 	msa   string // the alignment that the header names; empty: none
 
-	ligand string      // SMILES or CCD code, by kind
+	ligand string      // SMILES, CCD code or glycan, by kind
 	chains []chainText // of a polymer, as ':' and '/' separate them
 }
 
@@ -157,10 +157,6 @@ func (r *record) readHeader() error {
 		r.label = r.header
 	}
 	r.short = nameOf(r.label)
-	if r.kind == "glycan" {
-		return pleat.Invalidf(
-			"%s is a glycan; glycans are not taken: write it as a SMILES, without its bond to the chain", r.place())
-	}
 	return nil
 }
 
@@ -189,12 +185,18 @@ func (d *draft) addRecords(records []record) error {
 			return err
 		}
 	}
-	return d.nameChains()
+	if err := d.nameChains(); err != nil {
+		return err
+	}
+	return d.bondGlycans()
 }
 
 // addRecord adds the molecules of one record: a ligand, or one chain or several.
 func (d *draft) addRecord(r *record) error {
 	label := d.label("the header of "+r.place(), r.label)
+	if r.kind == "glycan" {
+		return d.addGlycanRecord(r, label)
+	}
 	if r.isLigand() {
 		read := smilesLigand
 		if r.kind == "ccd" {

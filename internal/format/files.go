@@ -15,6 +15,9 @@ type Files struct {
 	Alignment func(name string) (pleat.FileRef, error)
 	// Structure returns the file of the library that holds a structure in PDB or mmCIF format.
 	Structure func(name string) (pleat.FileRef, error)
+	// Components returns those of the wanted components that a file in mmCIF defines, each with the name of its data
+	// block as its code, and its own file of the library.
+	Components func(name string, wanted []string) ([]pleat.Component, error)
 	// Text returns the content of a FASTA file of a samplesheet.
 	Text func(name string) (string, error)
 }

@@ -409,7 +409,8 @@ var aligned = Files{
 		}
 		return pleat.FileRef{Item: item, Name: name[strings.LastIndex(name, "/")+1:]}, nil
 	},
-	Text: samples,
+	Components: defined,
+	Text:       samples,
 }
 
 // The alignments that files name become those of the proteins. Parts of them that a job cannot have are refused or

@@ -24,19 +24,27 @@ func (d *draft) addParts(at string, codes, ids []string, label string) error {
 		if id == "" || d.parts[id] != nil {
 			return pleat.Invalidf("%s: each copy of a ligand of several components must have an id of its own", at)
 		}
-		for k, code := range codes {
-			q, err := ccdLigand(fmt.Sprintf("%s[%d]", at, k), code)
-			if err != nil {
-				return err
-			}
-			q.Label = label
-			part := fmt.Sprintf("%s%s.%d", madeID, id, k+1)
-			if err := d.add(entity{fmt.Sprintf("%s[%d]", at, k), q, []string{part}}); err != nil {
-				return err
-			}
-			d.parts[id] = append(d.parts[id], part)
+		if err := d.addPartsOf(at, codes, id, label); err != nil {
+			return err
 		}
 		d.split = append(d.split, splitLigand{at, id})
+	}
+	return nil
+}
+
+// addPartsOf adds the components of the copy with an id.
+func (d *draft) addPartsOf(at string, codes []string, id, label string) error {
+	for k, code := range codes {
+		q, err := ccdLigand(fmt.Sprintf("%s[%d]", at, k), code)
+		if err != nil {
+			return err
+		}
+		q.Label = label
+		part := fmt.Sprintf("%s%s.%d", madeID, id, k+1)
+		if err := d.add(entity{fmt.Sprintf("%s[%d]", at, k), q, []string{part}}); err != nil {
+			return err
+		}
+		d.parts[id] = append(d.parts[id], part)
 	}
 	return nil
 }

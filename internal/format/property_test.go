@@ -294,12 +294,17 @@ func FuzzFASTA(f *testing.F) {
 	fuzz(f, FASTA, ">x\nMKT\n", ">A|protein|empty\nMKT*\n>L|smiles\nC1CC1\n>Z|ccd\nATP\n", ">c\nMKT:GGG:ACGU\n>d\nMKT",
 		">protein|name=a\nRKDES(MSE)EES(SEP)GG\n>B|smiles\nCC(\n=O)O acid\n",
 		">x, score=1, seed=2\nMKT/GGG\n>T=0.1, sample=1, score=2\nMKV/GGA\n", ">g\n  1 mktay iakqr\n 11 gg\n",
+		">G|glycan\nNAG(4-1 NAG)(6-1 FUC)", ">glycan|x\nMan(a1-3)[Man(a1-6)]Man(b1-4)GlcNAc(b1-",
 		"MKT")
 }
 func FuzzServer(f *testing.F) {
-	fuzz(f, Server, serverFile, "[]", `{"sequences": [{"ion": {"ion": "MG", "count": 2}}]}`)
+	fuzz(f, Server, serverFile, "[]", `{"sequences": [{"ion": {"ion": "MG", "count": 2}}]}`,
+		onServer(glycanAt(8, "NAG(NAG(BMA(MAN)(MAN)))")))
 }
-func FuzzAlphaFold3(f *testing.F) { fuzz(f, AlphaFold3, af3File, "{}") }
+func FuzzAlphaFold3(f *testing.F) {
+	fuzz(f, AlphaFold3, af3File, "{}", `{"dialect": "alphafold3", "version": 4, "userCCDPath": "own.cif",
+		"sequences": [{"ligand": {"id": "B", "ccdCodes": ["LIG-1", "MYMOD"]}}]}`)
+}
 func FuzzBoltz(f *testing.F) {
 	fuzz(f, Boltz, boltzFile, "sequences: [{protein: {id: A, sequence: MKT}}]", "a: &a [*a, *a]", "[[[[", "? ? ? ?",
 		"- - - -\n- -")

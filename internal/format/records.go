@@ -25,6 +25,12 @@ func (r *record) readLines(in *reading) error {
 	if r.isLigand() {
 		return r.readLigand(in)
 	}
+	if r.kind == "glycan" {
+		for _, l := range r.lines {
+			r.ligand += l.text
+		}
+		return nil
+	}
 	return r.readChains(in)
 }
 

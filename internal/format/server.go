@@ -31,10 +31,11 @@ type serverItem struct {
 	Ion          *serverIon    `json:"ion,omitempty"`
 }
 
-// serverChain is a polymer in Count copies. Templates and glycans are not imported.
+// serverChain is a polymer in Count copies. Templates are not imported.
 type serverChain struct {
-	Sequence string         `json:"sequence"`
-	Glycans  []serverGlycan `json:"glycans,omitempty"`
+	Sequence string `json:"sequence"`
+	// Glycans are on residues of a protein, in each of its copies.
+	Glycans []serverGlycan `json:"glycans,omitempty"`
 	// Modifications replace single residues; their codes have the prefix CCD_.
 	Modifications []replaced `json:"modifications,omitempty"`
 	// Count is the number of copies; absent means 1.
@@ -44,9 +45,9 @@ type serverChain struct {
 	MaxTemplateDate *string `json:"maxTemplateDate,omitempty"`
 }
 
-// serverGlycan is a sugar bonded to a residue by atoms that the file does not name, so that a job cannot express it.
+// serverGlycan is a tree of sugars on a residue. The file does not name the atoms of its bonds.
 type serverGlycan struct {
-	// Residues is a glycan in the server's notation.
+	// Residues holds CCD codes, those of further sugars in parentheses behind the one that they are on.
 	Residues string `json:"residues"`
 	// Position is the residue, from 1, that the glycan is bonded to.
 	Position int `json:"position"`
@@ -134,7 +135,15 @@ func readServerJob(j *serverJob, d *draft) error {
 			return err
 		}
 	}
+	for i := range d.glycans { // behind the entities of the file, which keep the names of their chains
+		if err := d.addSugars(&d.glycans[i], ""); err != nil {
+			return err
+		}
+	}
 	if err := d.nameChains(); err != nil {
+		return err
+	}
+	if err := d.bondGlycans(); err != nil {
 		return err
 	}
 	return d.finish(j.Name)
@@ -185,14 +194,8 @@ func addOne(at string, kinds []alternative) (err error) {
 	return err
 }
 
-// addServerChain adds a polymer. Glycans are an error, because dropping them would change the molecule.
+// addServerChain adds a polymer.
 func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain) error {
-	if len(c.Glycans) > 0 {
-		return pleat.Invalidf(
-			"%s.glycans[0] is %q; glycans are not taken, since they name no atoms: use AlphaFold 3 JSON with bonds, "+
-				"or remove them",
-			at, pleat.Clip(c.Glycans[0].Residues))
-	}
 	if c.UseTemplate != nil {
 		d.addNote("%s.useStructureTemplate %t was dropped: a job names its templates itself", at, *c.UseTemplate)
 	}
@@ -211,6 +214,11 @@ func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain)
 	ids, err := copies(at, c.Count)
 	if err != nil {
 		return err
+	}
+	if len(c.Glycans) > 0 {
+		if err := d.addServerGlycans(at, &q, c.Glycans, ids); err != nil {
+			return err
+		}
 	}
 	return d.add(entity{at, q, ids})
 }

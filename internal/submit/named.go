@@ -12,6 +12,7 @@ import (
 	"pleat"
 	"pleat/internal/batch"
 	"pleat/internal/blob"
+	"pleat/internal/component"
 	"pleat/internal/format"
 	"pleat/internal/store/runs"
 )
@@ -127,6 +128,9 @@ func (n *namedFiles) files(ctx context.Context) format.Files {
 			}
 			return pleat.FileRef{Item: f.item, Name: f.file.Name}, nil
 		},
+		Components: func(name string, wanted []string) ([]pleat.Component, error) {
+			return n.components(ctx, name, wanted)
+		},
 		Text: func(name string) (string, error) {
 			f, err := n.find(name)
 			if err != nil {
@@ -135,6 +139,45 @@ func (n *namedFiles) files(ctx context.Context) format.Files {
 			return n.text(ctx, f)
 		},
 	}
+}
+
+// components returns those of the wanted components that a file defines: by files that stand for one each, or by one
+// file with one component.
+func (n *namedFiles) components(ctx context.Context, name string, wanted []string) ([]pleat.Component, error) {
+	var out []pleat.Component
+	add := func(code string, f *namedFile) {
+		out = append(out, pleat.Component{Code: code, Item: f.item, File: f.file.Name})
+	}
+	for _, code := range wanted {
+		if i, ok := n.paths[format.ComponentPath(name, code)]; ok {
+			n.list[i].used = true
+			add(code, &n.list[i])
+		}
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	f, err := n.find(name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := n.text(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := component.Split(content)
+	switch {
+	case err != nil:
+		return nil, pleat.Invalidf("the file %q %s", pleat.Clip(f.file.Name), err)
+	case len(blocks) > 1:
+		return nil, pleat.Invalidf("the file %q holds %d components; upload each as a file of its own, and name it in "+
+			"files with the path %q", pleat.Clip(f.file.Name), len(blocks),
+			pleat.Clip(format.ComponentPath(name, blocks[0].Code)))
+	}
+	if slices.Contains(wanted, blocks[0].Code) {
+		add(blocks[0].Code, f)
+	}
+	return out, nil
 }
 
 // text reads a file that is text.

@@ -17,6 +17,7 @@ import (
 
 	"pleat"
 	"pleat/internal/cli"
+	"pleat/internal/component"
 	"pleat/internal/compressed"
 	"pleat/internal/format"
 	"pleat/internal/msa"
@@ -31,7 +32,7 @@ type sources struct {
 	// found are the files by their names in the input, in the order of first use.
 	found map[string]*sourceFile
 	order []string
-	// inside are the structures that inputs hold, by the names that detach gave them.
+	// inside are the structures and components that inputs hold, by the names that detach gave them.
 	inside map[string]string
 }
 
@@ -58,6 +59,7 @@ const (
 	sourceText      sourceKind = iota // a FASTA file, which the reader of the input needs
 	sourceAlignment                   // an alignment, to which the job refers
 	sourceStructure                   // a structure, to which the job refers
+	sourceComponent                   // a component, to which the job refers
 )
 
 // addFilesFlag adds the flag with further folders of sources.
@@ -291,6 +293,7 @@ func (s *sources) files() format.Files {
 		Structure: func(name string) (pleat.FileRef, error) {
 			return pleat.FileRef{Item: unknownItem, Name: filepath.Base(name)}, s.add(name, sourceStructure)
 		},
+		Components: s.components,
 		Text: func(name string) (string, error) {
 			if err := s.add(name, sourceText); err != nil {
 				return "", err
@@ -302,6 +305,34 @@ func (s *sources) files() format.Files {
 			return text, nil
 		},
 	}
+}
+
+// components finds the file of components, and adds those that are wanted, each as a file of its own.
+func (s *sources) components(name string, wanted []string) ([]pleat.Component, error) {
+	f, err := s.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := f.read()
+	if err != nil {
+		return nil, pleat.Invalidf("%s", err)
+	}
+	blocks, err := component.Split(text)
+	if err != nil {
+		return nil, pleat.Invalidf("it %s", err)
+	}
+	var out []pleat.Component
+	for _, b := range blocks {
+		if !slices.Contains(wanted, b.Code) {
+			continue
+		}
+		file := &sourceFile{path: b.Code + ".cif", inside: true, text: b.Text}
+		if err := s.addFile(format.ComponentPath(name, b.Code), file, sourceComponent); err != nil {
+			return nil, err
+		}
+		out = append(out, pleat.Component{Code: b.Code, Item: unknownItem, File: "component.cif"})
+	}
+	return out, nil
 }
 
 // referred reports whether the input names a file to which its jobs refer.
@@ -323,7 +354,20 @@ func (s *sources) add(name string, kind sourceKind) error {
 	if err != nil {
 		return err
 	}
+	return s.addFile(name, f, kind)
+}
+
+// addFile checks a file and adds it.
+func (s *sources) addFile(name string, f *sourceFile, kind sourceKind) (err error) {
+	if s.found[name] != nil && s.found[name].kind == kind {
+		return nil
+	}
 	switch f.kind = kind; kind {
+	case sourceComponent:
+		err = f.check(func(r io.Reader) error {
+			_, _, err := component.Read(f.path, r)
+			return err
+		})
 	case sourceAlignment:
 		err = f.check(msa.Check)
 	case sourceStructure:

@@ -183,7 +183,17 @@ func (b *uploadedInputs) importFiles() []api.ImportFile {
 
 // refer makes jobs refer to the library files that stand for the names of the input.
 func (b *uploadedInputs) refer(files *format.Files) {
-	files.Alignment, files.Structure = b.file, b.file
+	files.Alignment, files.Structure, files.Components = b.file, b.file, b.components
+}
+
+// components returns those of the wanted components that were uploaded for a name of the input.
+func (b *uploadedInputs) components(name string, wanted []string) (out []pleat.Component, err error) {
+	for _, code := range wanted {
+		if stored, ok := b.files[format.ComponentPath(name, code)]; ok {
+			out = append(out, pleat.Component{Code: code, Item: pleat.ItemID(b.item), File: stored})
+		}
+	}
+	return out, nil
 }
 
 // file returns the library file that stands for a name of the input.
