@@ -88,7 +88,7 @@ func TestWorkflowsOfAFold(t *testing.T) {
 			File:   "model.cif",
 		})
 		f.wantUnnamed(v, private)
-		if len(v.Artifacts) != 4 || v.Run.Engine != "analyst 2" {
+		if len(v.Artifacts) != 4 || v.Run.Engine != "analyst 3" {
 			t.Errorf("%d files by the engine %q", len(v.Artifacts), v.Run.Engine)
 		}
 		if _, ok := v.Run.Result.Timings["queue"]; !ok {

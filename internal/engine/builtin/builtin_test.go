@@ -68,7 +68,7 @@ func TestAnalystAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var meta map[string]any
-	if err := yaml.Unmarshal(b, &meta); err != nil || meta["engine"] != "analyst 2" ||
+	if err := yaml.Unmarshal(b, &meta); err != nil || meta["engine"] != "analyst 3" ||
 		meta["structure"].(map[string]any)["file"] != "2jof.pdb" {
 		t.Errorf("%s %v", b, err)
 	}

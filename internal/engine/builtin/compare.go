@@ -16,7 +16,7 @@ import (
 type Compare struct{}
 
 // compareVersion is part of the engine's name in results; comparisons of one version of the same structures are equal.
-const compareVersion = "1"
+const compareVersion = "2"
 
 // Models lists the one model, compare.
 func (Compare) Models() []pleat.Model {
