@@ -96,14 +96,27 @@ func between(a *Residue, name string, b *Residue, other string) float64 {
 	return math.NaN()
 }
 
+// maxAtomPairs bounds the pairs of atoms of two residues whose distance is measured. No two residues have as many.
+const maxAtomPairs = 1 << 16
+
 // closestHeavy returns the smallest distance of the heavy atoms of two residues.
 func closestHeavy(a, b *Residue) float64 {
 	best := math.Inf(1)
+	if len(a.Atoms)*len(b.Atoms) > maxAtomPairs {
+		return best
+	}
+	others := make([]Vec, 0, len(b.Atoms))
+	for i := range b.Atoms {
+		if b.Atoms[i].Heavy() {
+			others = append(others, b.Atoms[i].Pos)
+		}
+	}
 	for i := range a.Atoms {
-		for j := range b.Atoms {
-			if a.Atoms[i].Heavy() && b.Atoms[j].Heavy() {
-				best = math.Min(best, Distance(a.Atoms[i].Pos, b.Atoms[j].Pos))
-			}
+		if !a.Atoms[i].Heavy() {
+			continue
+		}
+		for _, p := range others {
+			best = min(best, Distance(a.Atoms[i].Pos, p))
 		}
 	}
 	return best
