@@ -35,6 +35,7 @@ type builder struct {
 	key  residueKey
 	// joined is how many atoms were looked at again because others of their residues came later.
 	joined int
+	copies copies
 }
 
 // rawChain is a chain as a file names it. It may hold a polymer, its ligands and its waters together.
@@ -70,7 +71,10 @@ type pendingAtom struct {
 
 // newBuilder returns an empty builder that reports errors and limits of in.
 func newBuilder(in *lines) *builder {
-	return &builder{in: in, byID: map[string]*rawChain{}, strings: map[string]string{}}
+	return &builder{
+		in: in, byID: map[string]*rawChain{}, strings: map[string]string{},
+		copies: copies{first: map[string]sample{}, step: 1},
+	}
 }
 
 // intern returns one shared copy of s, because atoms repeat few distinct strings.
@@ -260,8 +264,11 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	if err := b.flush(); err != nil {
 		return nil, err
 	}
-	if b.atoms == 0 {
+	switch {
+	case b.atoms == 0:
 		return nil, &ParseError{Format: b.in.format, Reason: "there are no atoms"}
+	case b.copies.found():
+		return nil, b.errCopy()
 	}
 	s := &Structure{Title: b.title}
 	s.Origin, s.Method = b.origin()

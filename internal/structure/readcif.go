@@ -91,6 +91,9 @@ type cifReader struct {
 	entities entities
 	// model is the number of the first model; atoms of others are skipped.
 	model string
+	// second is the number of the second model, and atomName holds what names an atom, see copies.
+	second   string
+	atomName []byte
 	// lengths are those of the whole sequences, by entity id, and monomers their components by position, empty where
 	// none is given. All together have as many positions as Limits.Residues at most.
 	lengths  map[string]int
@@ -227,16 +230,20 @@ func (c *cifReader) asym(v [][]byte) error {
 	return nil
 }
 
-// atom reads a row of _atom_site. It skips the rows of later models.
+// atom reads a row of _atom_site. It skips the rows of later models, but looks for a copy in the second one.
 func (c *cifReader) atom(v [][]byte) error {
 	if model := v[siteModel]; c.build.atoms == 0 {
 		c.model = string(model)
 	} else if string(model) != c.model {
+		c.laterModel(v)
 		return nil
 	}
 	a, err := c.described(v)
 	if err != nil {
 		return err
+	}
+	if c.build.copies.due() {
+		c.build.copies.add(c.nameItems(v), a.Pos)
 	}
 	key := residueKey{}
 	if v[siteSeq] != nil {
@@ -269,6 +276,35 @@ func (c *cifReader) atom(v [][]byte) error {
 		return err
 	}
 	return c.build.atom(chain, key, a)
+}
+
+// nameItems returns the items that name an atom.
+func (c *cifReader) nameItems(v [][]byte) []byte {
+	c.atomName = c.atomName[:0]
+	for _, k := range [...]int{siteAtom, siteAuthAtom, siteAlt, siteAsym, siteAuthAsym, siteSeq, siteAuthSeq, siteIns} {
+		c.atomName = append(append(c.atomName, v[k]...), ' ')
+	}
+	return c.atomName
+}
+
+// laterModel looks for a copy of the first model in the second one.
+func (c *cifReader) laterModel(v [][]byte) {
+	if c.second == "" {
+		c.second = string(v[siteModel])
+	}
+	if string(v[siteModel]) != c.second {
+		return
+	}
+	c.build.copies.pair(c.nameItems(v), func() (pos Vec, ok bool) {
+		for k := range pos {
+			x, err := parseFloat(v[siteX+k])
+			if err != nil {
+				return pos, false
+			}
+			pos[k] = x
+		}
+		return pos, true
+	})
 }
 
 // described reads the items that describe the atom alone.

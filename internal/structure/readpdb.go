@@ -168,13 +168,24 @@ func (p *pdbReader) sequence(line []byte) {
 	}
 }
 
-// laterModel refuses a model that has a chain which the first does not have: the file splits one structure.
+// nameColumns returns the columns that name an atom: those of its own name up to that of the insertion code.
+func nameColumns(line []byte) []byte { return line[12:27] }
+
+// laterModel refuses a model that has a chain which the first does not have: the file splits one structure. It looks
+// for a copy of the first model, too.
 func (p *pdbReader) laterModel(line []byte) error {
 	p.later = true
 	line, _, unclear := p.columns(line)
 	id := field(line, 22, 22)
-	if unclear != nil || len(id) == 0 || p.build.byID[string(id)] != nil || p.build.byID[string(field(line, 21,
-		22))] != nil {
+	if unclear != nil || len(line) < 47 {
+		return nil
+	}
+	p.build.copies.pair(nameColumns(line), func() (pos Vec, ok bool) {
+		var a pendingAtom
+		err := p.coordinates(line, &a)
+		return a.Pos, err == nil
+	})
+	if len(id) == 0 || p.build.byID[string(id)] != nil || p.build.byID[string(field(line, 21, 22))] != nil {
 		return nil
 	}
 	return p.in.errorf("columns 21–22: chain %s is not in the first model, the only one that is read; "+
@@ -239,6 +250,9 @@ func (p *pdbReader) atom(line []byte) error {
 	if err := p.values(line, &a); err != nil {
 		return err
 	}
+	if p.build.copies.due() {
+		p.build.copies.add(nameColumns(line), a.Pos)
+	}
 	chain, err := p.build.chain(id, "", "")
 	if err != nil {
 		return err
@@ -246,12 +260,20 @@ func (p *pdbReader) atom(line []byte) error {
 	return p.build.atom(chain, key, a)
 }
 
-// values reads the coordinates and what follows them.
-func (p *pdbReader) values(line []byte, a *pendingAtom) (err error) {
+// coordinates reads the place of an atom.
+func (p *pdbReader) coordinates(line []byte, a *pendingAtom) (err error) {
 	for k := range a.Pos {
 		if a.Pos[k], err = p.float(line, [...]string{"x", "y", "z"}[k], 31+8*k, 38+8*k, math.NaN()); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// values reads the coordinates and what follows them.
+func (p *pdbReader) values(line []byte, a *pendingAtom) (err error) {
+	if err = p.coordinates(line, a); err != nil {
+		return err
 	}
 	if len(line) < 54 && decimals(field(line, 47, 54)) < decimals(field(line, 31, 38)) {
 		return p.errorf(47, 54, "the line ends within the z coordinate; the file may be cut off")
