@@ -71,10 +71,7 @@ type pendingAtom struct {
 
 // newBuilder returns an empty builder that reports errors and limits of in.
 func newBuilder(in *lines) *builder {
-	return &builder{
-		in: in, byID: map[string]*rawChain{}, strings: map[string]string{},
-		copies: copies{first: map[string]sample{}, step: 1},
-	}
+	return &builder{in: in, byID: map[string]*rawChain{}, strings: map[string]string{}}
 }
 
 // intern returns one shared copy of s, because atoms repeat few distinct strings.

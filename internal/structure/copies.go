@@ -13,52 +13,47 @@ const (
 // copies tells whether the second model of a file is the first one in another place. Such models are the copies of a
 // molecule in a biological assembly; those of an ensemble differ in shape.
 type copies struct {
-	// first has one in step atoms of the first model by their names, and atoms counts all of them.
-	first       map[string]sample
-	step, atoms int
-	// pairs are sampled atoms and their copies.
-	pairs [][2]Vec
+	first map[atomKey]Vec // some atoms of the first model; nil: there is no second one
+	pairs [][2]Vec        // atoms of the first model and their copies
 }
 
-// sample is an atom of the first model.
-type sample struct {
-	number int
-	pos    Vec
+// atomKey identifies an atom of a model.
+type atomKey struct {
+	chain   string // as rawChain.name
+	residue residueKey
+	name    string
 }
 
-// due reports whether the next atom of the first model is one to add. It must be called once for each atom.
-func (c *copies) due() bool {
-	c.atoms++
-	return c.atoms&(c.step-1) == 0
-}
-
-// add adds the last atom of the first model, by what names it in the file.
-func (c *copies) add(name []byte, pos Vec) {
-	if _, known := c.first[string(name)]; known {
-		return
+// pair compares an atom of the second model with that of the first one, unless it has alternative locations.
+func (b *builder) pair(key atomKey, pos func() (Vec, error)) {
+	if b.copies.first == nil {
+		b.sample()
 	}
-	c.first[string(name)] = sample{c.atoms, pos}
-	if len(c.first) <= maxSamples {
-		return
-	}
-	c.step *= 2
-	for name, s := range c.first {
-		if s.number&(c.step-1) != 0 {
-			delete(c.first, name)
-		}
-	}
-}
-
-// pair adds an atom of the second model.
-func (c *copies) pair(name []byte, pos func() (Vec, bool)) {
-	s, sampled := c.first[string(name)]
+	p, sampled := b.copies.first[key]
 	if !sampled {
 		return
 	}
-	if p, ok := pos(); ok {
-		c.pairs = append(c.pairs, [2]Vec{s.pos, p})
+	if q, err := pos(); err == nil {
+		b.copies.pairs = append(b.copies.pairs, [2]Vec{p, q})
 	}
-	delete(c.first, string(name))
+	delete(b.copies.first, key)
+}
+
+// sample chooses atoms of the first model.
+func (b *builder) sample() {
+	b.copies.first = map[atomKey]Vec{}
+	n, step := 0, b.atoms/maxSamples+1
+	for _, c := range b.chains {
+		for i := range c.residues {
+			r := &c.residues[i]
+			for k := range r.Atoms {
+				n++
+				if _, several := c.alternatives[i]; n%step == 0 && !several {
+					b.copies.first[atomKey{c.name, residueKey{r.Seq, r.Auth, r.Ins}, r.Atoms[k].Name}] = r.Atoms[k].Pos
+				}
+			}
+		}
+	}
 }
 
 // found reports whether the second model is a copy.

@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -91,9 +92,8 @@ type cifReader struct {
 	entities entities
 	// model is the number of the first model; atoms of others are skipped.
 	model string
-	// second is the number of the second model, and atomName holds what names an atom, see copies.
-	second   string
-	atomName []byte
+	// second is the number of the second model, which may be a copy of the first.
+	second string
 	// lengths are those of the whole sequences, by entity id, and monomers their components by position, empty where
 	// none is given. All together have as many positions as Limits.Residues at most.
 	lengths  map[string]int
@@ -242,49 +242,15 @@ func (c *cifReader) atom(v [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if c.build.copies.due() {
-		c.build.copies.add(c.nameItems(v), a.Pos)
-	}
-	key := residueKey{}
-	if v[siteSeq] != nil {
-		if key.seq, err = c.number("label_seq_id", v[siteSeq]); err != nil {
-			return err
-		}
-		key.auth = key.seq
-	}
-	if v[siteAuthSeq] != nil {
-		if key.auth, err = c.number("auth_seq_id", v[siteAuthSeq]); err != nil {
-			return err
-		}
-	}
-	if key.ins, err = c.name("pdbx_PDB_ins_code", 1, v[siteIns]); err != nil {
-		return err
-	}
-	label, err := c.name("label_asym_id", 64, v[siteAsym])
+	id, label, key, err := c.residue(v)
 	if err != nil {
 		return err
-	}
-	id, err := c.name("auth_asym_id", 64, v[siteAuthAsym], v[siteAsym])
-	if err != nil {
-		return err
-	}
-	if id == "" {
-		return c.build.in.errorf("the atom has neither label_asym_id nor auth_asym_id")
 	}
 	chain, err := c.build.chain(id, label, string(v[siteEntity]))
 	if err != nil {
 		return err
 	}
 	return c.build.atom(chain, key, a)
-}
-
-// nameItems returns the items that name an atom.
-func (c *cifReader) nameItems(v [][]byte) []byte {
-	c.atomName = c.atomName[:0]
-	for _, k := range [...]int{siteAtom, siteAuthAtom, siteAlt, siteAsym, siteAuthAsym, siteSeq, siteAuthSeq, siteIns} {
-		c.atomName = append(append(c.atomName, v[k]...), ' ')
-	}
-	return c.atomName
 }
 
 // laterModel looks for a copy of the first model in the second one.
@@ -295,16 +261,51 @@ func (c *cifReader) laterModel(v [][]byte) {
 	if string(v[siteModel]) != c.second {
 		return
 	}
-	c.build.copies.pair(c.nameItems(v), func() (pos Vec, ok bool) {
-		for k := range pos {
-			x, err := parseFloat(v[siteX+k])
-			if err != nil {
-				return pos, false
-			}
-			pos[k] = x
+	id, label, key, err := c.residue(v)
+	name := cmp.Or(string(v[siteAtom]), string(v[siteAuthAtom]))
+	if err == nil {
+		c.build.pair(atomKey{cmp.Or(label, id), key, name}, func() (Vec, error) { return c.position(v) })
+	}
+}
+
+// residue reads the items that identify the residue of an atom: its chain, as the authors and as the file call it, and
+// its place there.
+func (c *cifReader) residue(v [][]byte) (id, label string, key residueKey, err error) {
+	if v[siteSeq] != nil {
+		if key.seq, err = c.number("label_seq_id", v[siteSeq]); err != nil {
+			return "", "", key, err
 		}
-		return pos, true
-	})
+		key.auth = key.seq
+	}
+	if v[siteAuthSeq] != nil {
+		if key.auth, err = c.number("auth_seq_id", v[siteAuthSeq]); err != nil {
+			return "", "", key, err
+		}
+	}
+	if key.ins, err = c.name("pdbx_PDB_ins_code", 1, v[siteIns]); err != nil {
+		return "", "", key, err
+	}
+	if label, err = c.name("label_asym_id", 64, v[siteAsym]); err != nil {
+		return "", "", key, err
+	}
+	if id, err = c.name("auth_asym_id", 64, v[siteAuthAsym], v[siteAsym]); err == nil && id == "" {
+		err = c.build.in.errorf("the atom has neither label_asym_id nor auth_asym_id")
+	}
+	return id, label, key, err
+}
+
+// position reads the coordinates of an atom.
+func (c *cifReader) position(v [][]byte) (pos Vec, err error) {
+	for k := range pos {
+		item := [...]string{"Cartn_x", "Cartn_y", "Cartn_z"}[k]
+		if v[siteX+k] == nil {
+			return pos, c.build.in.errorf("the atom has no %s", item)
+		}
+		if pos[k], err = c.float(item, v[siteX+k]); err != nil {
+			return pos, err
+		}
+	}
+	return pos, nil
 }
 
 // described reads the items that describe the atom alone.
@@ -322,14 +323,8 @@ func (c *cifReader) described(v [][]byte) (a pendingAtom, err error) {
 	if a.Name == "" || a.comp == "" {
 		return a, c.build.in.errorf("the atom has no name or no component (label_atom_id, label_comp_id)")
 	}
-	for k := range a.Pos {
-		item := [...]string{"Cartn_x", "Cartn_y", "Cartn_z"}[k]
-		if v[siteX+k] == nil {
-			return a, c.build.in.errorf("the atom has no %s", item)
-		}
-		if a.Pos[k], err = c.float(item, v[siteX+k]); err != nil {
-			return a, err
-		}
+	if a.Pos, err = c.position(v); err != nil {
+		return a, err
 	}
 	a.Occupancy = 1
 	if v[siteOccupancy] != nil {

@@ -168,23 +168,20 @@ func (p *pdbReader) sequence(line []byte) {
 	}
 }
 
-// nameColumns returns the columns that name an atom: those of its own name up to that of the insertion code.
-func nameColumns(line []byte) []byte { return line[12:27] }
-
 // laterModel refuses a model that has a chain which the first does not have: the file splits one structure. It looks
 // for a copy of the first model, too.
 func (p *pdbReader) laterModel(line []byte) error {
 	p.later = true
-	line, _, unclear := p.columns(line)
+	line, number, unclear := p.columns(line)
 	id := field(line, 22, 22)
-	if unclear != nil || len(line) < 47 {
+	if unclear != nil {
 		return nil
 	}
-	p.build.copies.pair(nameColumns(line), func() (pos Vec, ok bool) {
-		var a pendingAtom
-		err := p.coordinates(line, &a)
-		return a.Pos, err == nil
-	})
+	key, errKey := p.key(line, number)
+	name, errName := p.shortName(line, "the atom name", 13, 16)
+	if errKey == nil && errName == nil {
+		p.build.pair(atomKey{string(id), key, name}, func() (Vec, error) { return p.position(line) })
+	}
 	if len(id) == 0 || p.build.byID[string(id)] != nil || p.build.byID[string(field(line, 21, 22))] != nil {
 		return nil
 	}
@@ -226,7 +223,6 @@ func (p *pdbReader) atom(line []byte) error {
 		return err
 	}
 	a := pendingAtom{het: line[0]|0x20 == 'h'}
-	key := residueKey{auth: number}
 	if a.Name, err = p.shortName(line, "the atom name", 13, 16); err != nil {
 		return err
 	}
@@ -240,18 +236,12 @@ func (p *pdbReader) atom(line []byte) error {
 	if a.alt, err = p.shortName(line, "the alternative location", 17, 17); err != nil {
 		return err
 	}
-	if number == unnumbered {
-		if key.auth, key.ins, err = p.number(line); err != nil {
-			return err
-		}
-	} else if key.ins, err = p.shortName(line, "the insertion code", 27, 27); err != nil {
+	key, err := p.key(line, number)
+	if err != nil {
 		return err
 	}
 	if err := p.values(line, &a); err != nil {
 		return err
-	}
-	if p.build.copies.due() {
-		p.build.copies.add(nameColumns(line), a.Pos)
 	}
 	chain, err := p.build.chain(id, "", "")
 	if err != nil {
@@ -260,19 +250,30 @@ func (p *pdbReader) atom(line []byte) error {
 	return p.build.atom(chain, key, a)
 }
 
-// coordinates reads the place of an atom.
-func (p *pdbReader) coordinates(line []byte, a *pendingAtom) (err error) {
-	for k := range a.Pos {
-		if a.Pos[k], err = p.float(line, [...]string{"x", "y", "z"}[k], 31+8*k, 38+8*k, math.NaN()); err != nil {
-			return err
+// key returns what identifies a residue; number is that of columns.
+func (p *pdbReader) key(line []byte, number int) (key residueKey, err error) {
+	if number == unnumbered {
+		key.auth, key.ins, err = p.number(line)
+		return key, err
+	}
+	key.auth = number
+	key.ins, err = p.shortName(line, "the insertion code", 27, 27)
+	return key, err
+}
+
+// position reads the coordinates of an atom.
+func (p *pdbReader) position(line []byte) (pos Vec, err error) {
+	for k := range pos {
+		if pos[k], err = p.float(line, [...]string{"x", "y", "z"}[k], 31+8*k, 38+8*k, math.NaN()); err != nil {
+			return pos, err
 		}
 	}
-	return nil
+	return pos, nil
 }
 
 // values reads the coordinates and what follows them.
 func (p *pdbReader) values(line []byte, a *pendingAtom) (err error) {
-	if err = p.coordinates(line, a); err != nil {
+	if a.Pos, err = p.position(line); err != nil {
 		return err
 	}
 	if len(line) < 54 && decimals(field(line, 47, 54)) < decimals(field(line, 31, 38)) {
