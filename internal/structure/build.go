@@ -408,7 +408,8 @@ func (c *Chain) authNumbers() []int {
 	return out
 }
 
-// distinguish gives polymers that have the id of a polymer before them another one: A-2 for the second A.
+// distinguish gives polymers that have the id of a polymer before them another one: A-2 for the second A. FileID has
+// their id in the file.
 func (s *Structure) distinguish() {
 	const longest = 56 // so that the id is one that can be written
 	used, count := map[string]bool{}, map[string]int{}
@@ -423,7 +424,7 @@ func (s *Structure) distinguish() {
 		id := c.ID
 		count[id]++
 		for n := count[id]; n > 1 && used[c.ID]; n++ {
-			c.ID = id[:min(len(id), longest)] + "-" + strconv.Itoa(n)
+			c.ID, c.FileID = id[:min(len(id), longest)]+"-"+strconv.Itoa(n), id
 		}
 		used[c.ID] = true
 	}
