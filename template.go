@@ -50,15 +50,15 @@ func StoredName(name string) string {
 	switch lower := strings.ToLower(ending); {
 	case lower == ".bcif", lower == ".pdbx":
 		stored = ".cif"
-	case IsAssemblyFile(name):
+	case isAssemblyFile(name):
 		stored = ".pdb"
 	}
 	return strings.TrimSuffix(name, ending) + stored
 }
 
-// IsAssemblyFile reports whether a file name ends as the Protein Data Bank calls biological assemblies in PDB format:
+// isAssemblyFile reports whether a file name ends as the Protein Data Bank calls biological assemblies in PDB format:
 // .pdb and the number of the assembly.
-func IsAssemblyFile(name string) bool {
+func isAssemblyFile(name string) bool {
 	number, ok := strings.CutPrefix(strings.ToLower(path.Ext(name)), ".pdb")
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }

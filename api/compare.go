@@ -31,7 +31,7 @@ type ComparedStructure struct {
 	LibraryItemID *string         `json:"libraryItemId" format:"uuid"`
 	ModelName     *string         `json:"modelName" doc:"The model that predicted it; null: not known."`
 	Residues      int             `json:"residues" doc:"Residues of polymers, with coordinates."`
-	Chains        []ComparedChain `json:"chains" doc:"Its polymers."`
+	Chains        []ComparedChain `json:"chains" doc:"Its polymers. A second one that the file calls A is A-2."`
 	Transform     *Transform      `json:"transform" doc:"Moves the coordinates of the file onto superposedOn; null: it cannot be superposed."`
 }
 

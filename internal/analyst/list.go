@@ -24,6 +24,9 @@ func (q *query) chainList() part {
 	for _, c := range facts.Head(chains, maxListed) {
 		p.add(" Chain %s (%s): %s.", c.ID, residues(c.Length), facts.KindName(c.Kind))
 	}
+	if q.f.Renamed != "" {
+		p.add(" %s", q.f.Renamed)
+	}
 	return p
 }
 

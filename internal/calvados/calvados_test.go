@@ -142,21 +142,29 @@ func TestFromStructure(t *testing.T) {
 		"no position": {func(s *structure.Structure, _ *structure.Matrix) {
 			s.Chains[0].Residues[1].Atoms[0].Pos[1] = math.NaN()
 		}, "no finite position"},
-		"fractions": {func(s *structure.Structure, _ *structure.Matrix) {
+		"broken chain": {func(s *structure.Structure, _ *structure.Matrix) {
+			s.Chains[0].Residues[2].Auth = 9
+			s.Chains[0].Residues[2].Atoms[0].Pos[0] = 15
+		}, "jumps from residue 6 to 9"},
+		"no confidence": {func(s *structure.Structure, _ *structure.Matrix) {
 			for i := range s.Chains[0].Residues {
 				for j := range s.Chains[0].Residues[i].Atoms {
-					s.Chains[0].Residues[i].Atoms[j].B /= 100
+					s.Chains[0].Residues[i].Atoms[j].B = 0
 				}
 			}
-		}, "no residue has a mean B-factor above 1"},
+		}, "needs the pLDDT of the structure, and none is known"},
 		"B-factors": {func(s *structure.Structure, _ *structure.Matrix) { s.Chains[0].Residues[1].Atoms[0].B = 130 },
-			"reads it as pLDDT"},
+			"its confidence values are not between 0 and 100"},
+		"experiment": {func(s *structure.Structure, _ *structure.Matrix) {
+			s.Origin, s.Method = structure.Experiment, "X-RAY DIFFRACTION"
+		}, "The structure is of an experiment (X-RAY DIFFRACTION)"},
+		"one residue without confidence": {func(s *structure.Structure, _ *structure.Matrix) {
+			s.Chains[0].Residues[0].PLDDT = new(80.0)
+		}, "residue TRP 6 of chain A has no pLDDT"},
 		"other PAE": {func(_ *structure.Structure, pae *structure.Matrix) {
 			*pae = flat(4, 1)
 		}, "4 × 4 values for 3 protein residues"},
 		"no PAE": {func(_ *structure.Structure, pae *structure.Matrix) { *pae = structure.Matrix{} }, "0 × 0"},
-		"PAE of NaN": {func(_ *structure.Structure, pae *structure.Matrix) { pae.V[5] = float32(math.NaN()) },
-			"residues 2 and 3 is NaN"},
 		"no protein": {func(s *structure.Structure, _ *structure.Matrix) {
 			s.Chains = s.Chains[1:]
 		}, "0 protein residues"},
@@ -172,6 +180,12 @@ func TestFromStructure(t *testing.T) {
 		}
 	}
 	s := threeResidues()
+	s.Chains[0].Residues[0].PLDDT, s.Chains[0].Residues[1].PLDDT = new(0.5), new(0.25)
+	s.Chains[0].Residues[2].PLDDT = new(1.0)
+	if m, err := FromStructure(s, flat(3, 1)); err != nil || m.Chains[0].Sites[1].PLDDT != 25 {
+		t.Errorf("values that the file lists: %v", err)
+	}
+	s = threeResidues()
 	s.Chains[0].Residues[2].Atoms = s.Chains[0].Residues[1].Atoms
 	m, err = FromStructure(s, flat(3, 1))
 	if err != nil {

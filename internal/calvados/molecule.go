@@ -15,6 +15,7 @@ type Molecule struct {
 	Chains []Chain
 	PAE    structure.Matrix // errors in Å over all sites in order; empty for SingleIDR
 	Left   []string         // what of the source is not simulated (ligands, nucleic acids), in words
+	Note   string           // what was assumed of the confidence, as a sentence; it may be empty
 	placed bool
 }
 
@@ -30,7 +31,7 @@ type Site struct {
 	Number int           // number shown in files
 	Ins    string        // insertion code
 	Pos    structure.Vec // mass-weighted centre of all its atoms in Å
-	PLDDT  float64       // mean over its atoms, 0 to 100
+	PLDDT  float64       // 0 to 100
 }
 
 // Len returns the number of residues of all chains.
@@ -62,10 +63,10 @@ func FromSequence(sequence string) (*Molecule, error) {
 	return &Molecule{Chains: []Chain{{ID: "A", Sites: sites}}}, nil
 }
 
-// FromStructure returns the protein chains of a predicted structure whose B-factors are pLDDT, with the aligned
-// errors of those chains' residues in the same order. Other chains are omitted and named in Left. It returns an
-// error for an unknown amino acid, a gap in a chain, an error matrix of another size, and B-factors that are not
-// pLDDT.
+// FromStructure returns the protein chains of a predicted structure, with the aligned errors of those chains' residues
+// in the same order. Other chains are omitted and named in Left. The confidence is that of
+// [structure.Structure.Confidence]. It returns an error for an unknown amino acid, a gap in a chain, an error matrix of
+// another size, and a residue whose confidence is not known.
 func FromStructure(s *structure.Structure, pae structure.Matrix) (*Molecule, error) {
 	m := &Molecule{PAE: pae, placed: true}
 	for i := range s.Chains {
@@ -89,7 +90,37 @@ func FromStructure(s *structure.Structure, pae structure.Matrix) (*Molecule, err
 	if n > MaxBeads {
 		return nil, pleat.Invalidf("the structure has %d protein residues; dynamics takes at most %d", n, MaxBeads)
 	}
-	return m, m.checkConfidence()
+	if pae.N != n || len(pae.V) != n*n {
+		return nil, pleat.Invalidf(
+			"the PAE has %d × %d values for %d protein residues; preset %s needs one row and column per residue",
+			pae.N, pae.N, n, SingleGo)
+	}
+	return m, m.setConfidence(s)
+}
+
+// setConfidence sets the pLDDT of the sites, which are those of the protein chains of s. A structure that comes with a
+// PAE is a prediction, unless it says that it is none.
+func (m *Molecule) setConfidence(s *structure.Structure) error {
+	known := s.Confidence(s.Origin != structure.Experiment)
+	if m.Note = known.Note; known.PLDDT == nil {
+		return pleat.Invalidf("preset %s needs the pLDDT of the structure, and none is known. %s", SingleGo, known.Note)
+	}
+	k := 0
+	for i := range s.Chains {
+		if s.Chains[i].Kind != structure.Protein {
+			continue
+		}
+		for j, v := range known.PLDDT[i] {
+			if math.IsNaN(v) {
+				r := &s.Chains[i].Residues[j]
+				return pleat.Invalidf("residue %s %d of chain %s has no pLDDT; preset %s needs that of every residue",
+					r.Comp, r.Auth, s.Chains[i].ID, SingleGo)
+			}
+			m.Chains[k].Sites[j].PLDDT = v
+		}
+		k++
+	}
+	return nil
 }
 
 // chainOf converts one protein chain, whose residues must be complete and standard.
@@ -107,14 +138,16 @@ func chainOf(c *structure.Chain) (Chain, error) {
 				r.Auth, c.ID)
 		}
 		if i > 0 {
-			if p := &c.Residues[i-1]; p.Seq > 0 && r.Seq > 0 && r.Seq != p.Seq+1 {
+			if p := &c.Residues[i-1]; missing(p, r) {
 				return out, pleat.Invalidf("chain %s jumps from residue %d to %d; dynamics needs every residue between",
 					c.ID, p.Auth, r.Auth)
 			}
 		}
-		site := Site{Letter: letter, Number: r.Auth, Ins: r.Ins, Pos: structure.CentreOfMass(r.Atoms)}
-		for j := range r.Atoms {
-			site.PLDDT += r.Atoms[j].B / float64(len(r.Atoms))
+		site := Site{
+			Letter: letter,
+			Number: r.Auth,
+			Ins:    r.Ins,
+			Pos:    structure.CentreOfMass(r.Atoms),
 		}
 		if !(math.Abs(site.Pos[0])+math.Abs(site.Pos[1])+math.Abs(site.Pos[2]) < 1e6) {
 			return out, pleat.Invalidf("residue %s %d of chain %s has no finite position", r.Comp, r.Auth, c.ID)
@@ -128,35 +161,15 @@ func chainOf(c *structure.Chain) (Chain, error) {
 	return out, nil
 }
 
-// checkConfidence checks that pLDDT lies between 0 and 100 and that the PAE has one row and column per residue.
-func (m *Molecule) checkConfidence() error {
-	n, highest := m.Len(), 0.0
-	for c := range m.Chains {
-		for i := range m.Chains[c].Sites {
-			s := &m.Chains[c].Sites[i]
-			if !(s.PLDDT >= 0 && s.PLDDT <= 100.5) {
-				return pleat.Invalidf(
-					"residue %d of chain %s has a mean B-factor of %v; preset %s reads it as pLDDT, from 0 to 100",
-					s.Number, m.Chains[c].ID, s.PLDDT, SingleGo)
-			}
-			highest = max(highest, s.PLDDT)
+// missing reports whether residues are missing between two that follow each other: by their positions or, where these
+// do not count them, by their numbers and a link that is broken.
+func missing(a, b *structure.Residue) bool {
+	if b.Auth > a.Auth+1 {
+		if state, _ := structure.Link(structure.Protein, a, b); state == structure.LinkBroken {
+			return true
 		}
 	}
-	if highest <= 1 {
-		return pleat.Invalidf("no residue has a mean B-factor above 1; preset %s reads it as pLDDT, from 0 to 100",
-			SingleGo)
-	}
-	if m.PAE.N != n || len(m.PAE.V) != n*n {
-		return pleat.Invalidf(
-			"the PAE has %d × %d values for %d protein residues; preset %s needs one row and column per residue",
-			m.PAE.N, m.PAE.N, n, SingleGo)
-	}
-	for k, v := range m.PAE.V {
-		if !(v >= 0 && v < 1000) {
-			return pleat.Invalidf("the PAE of residues %d and %d is %v; it must be 0 Å or more", k/n+1, k%n+1, v)
-		}
-	}
-	return nil
+	return a.Seq > 0 && b.Seq > 0 && b.Seq != a.Seq+1
 }
 
 // spiral returns n positions bondLength apart along a flat Archimedean spiral whose turns are 0.7 nm apart, wider

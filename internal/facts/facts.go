@@ -12,9 +12,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"pleat"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // Bounds of a digest. They limit lists only; the counts next to them are complete.
@@ -123,6 +125,8 @@ type Facts struct {
 	Affinity *pleat.Affinity `json:"affinity,omitempty"`
 	// Notes are whole sentences for the reader: what was left out, and why.
 	Notes []string `json:"notes,omitempty"`
+	// Renamed is the note that says which chains the file calls otherwise; empty: none.
+	Renamed string `json:"-"`
 
 	index *Index
 }
@@ -173,6 +177,9 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		return nil, err
 	}
 	f.noteLacks()
+	if f.Renamed = renamed(s); f.Renamed != "" {
+		f.Notes = append(f.Notes, f.Renamed)
+	}
 	for _, p := range x.Polymers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -186,6 +193,27 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	f.scoreInterfaces(extra.PAE)
 	f.rate(extra.Scores)
 	return f, ctx.Err()
+}
+
+// renamed says which polymers the file calls by one name.
+func renamed(s *structure.Structure) string {
+	var names, sentences []string
+	ids := map[string][]string{} // of polymers, by the name in the file
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		name := cmp.Or(c.FileID, c.ID)
+		if !c.Kind.Polymer() {
+			continue
+		}
+		if ids[name] = append(ids[name], c.ID); len(ids[name]) == 2 {
+			names = append(names, name)
+		}
+	}
+	for _, name := range Head(names, maxNames) {
+		sentences = append(sentences, fmt.Sprintf("The file calls %d polymers %s; here they are %s, in its order.",
+			len(ids[name]), name, words.Join(ids[name], maxNames)))
+	}
+	return strings.Join(sentences, " ")
 }
 
 // Round rounds to n decimals, so that the digest stays short.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -216,5 +217,20 @@ func TestConfidenceOnlyOfPredictions(t *testing.T) {
 	}
 	if f := digestOf(t, s, Extra{PLDDT: [][]float64{{1, 2}}}); len(f.Notes) == 0 {
 		t.Error("pLDDT of another length passes without a note")
+	}
+}
+
+// Answers say once that two polymers of a file have one name.
+func TestRenamedChains(t *testing.T) {
+	file := "ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00 10.00           C\n" +
+		"ATOM      2  CA  ALA B   1      50.000   0.000   0.000  1.00 10.00           C\n" +
+		"ATOM      3  CA  GLY A   1      90.000   0.000   0.000  1.00 10.00           C\n"
+	s, err := structure.ReadPDB(strings.NewReader(file), structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "The file calls 2 polymers A; here they are A and A-2, in its order."
+	if f := digestOf(t, s, Extra{}); f.Renamed != want || !slices.Contains(f.Notes, want) {
+		t.Errorf("%q, notes %q", f.Renamed, f.Notes)
 	}
 }

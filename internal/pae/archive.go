@@ -86,9 +86,9 @@ func readArray(in io.Reader) (structure.Matrix, error) {
 				r, c = j, i
 			}
 			v := number(row[j*size:])
-			if !valid(v) {
+			if !inAngstrom.valid(v) {
 				place := fmt.Sprintf("row %d, column %d", r+1, c+1)
-				return m, errValue(place, strconv.FormatFloat(float64(v), 'g', -1, 32))
+				return m, inAngstrom.refuse(place, strconv.FormatFloat(float64(v), 'g', -1, 32))
 			}
 			m.V[r*n+c] = v
 		}

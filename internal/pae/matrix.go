@@ -29,7 +29,7 @@ func (m *Matrix) UnmarshalJSON(text []byte) error {
 			return pleat.Invalidf("the PAE has no list as row %d", i)
 		}
 		at := len(rows.V)
-		v, err := s.row(rows.V, func(column int) string { return fmt.Sprintf("row %d, column %d", i, column) })
+		v, err := s.row(rows.V, inAngstrom, func(column int) string { return fmt.Sprintf("row %d, column %d", i, column) })
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *scanner) next() byte {
 
 // row appends the numbers of a list, whose bracket was read. Name says in messages which number of the list, counted
 // from 1, is wrong.
-func (s *scanner) row(out []float32, name func(column int) string) ([]float32, error) {
+func (s *scanner) row(out []float32, kind numberKind, name func(column int) string) ([]float32, error) {
 	if s.peek() == ']' {
 		s.at++
 		return out, nil
@@ -96,8 +96,8 @@ func (s *scanner) row(out []float32, name func(column int) string) ([]float32, e
 	for column := 1; ; column++ {
 		word := s.word()
 		v, err := strconv.ParseFloat(string(word), 32)
-		if err != nil || !valid(float32(v)) {
-			return out, errValue(name(column), string(word))
+		if err != nil || !kind.valid(float32(v)) {
+			return out, kind.refuse(name(column), string(word))
 		}
 		out = append(out, float32(v))
 		if s.next() == ']' {
@@ -124,11 +124,24 @@ func (s *scanner) word() []byte {
 // maxError is above every error that a model can state, in Å. AlphaFold's are at most 31.75.
 const maxError = 1000
 
-// valid reports whether v may be an error in Å.
-func valid(v float32) bool { return v >= 0 && v < maxError }
+// numberKind is a kind of numbers in a file.
+type numberKind struct {
+	valid func(v float32) bool
+	what  string // in messages
+}
 
-// errValue returns an error for a value that is no error in Å.
-func errValue(place, text string) error {
-	return pleat.Invalidf("the PAE has %s in %s; it must be a number of Å from 0 to %d", pleat.Clip(text), place,
-		maxError)
+// The kinds: errors, and residues counted from 1.
+var (
+	inAngstrom = numberKind{
+		func(v float32) bool { return v >= 0 && v < maxError }, fmt.Sprintf("number of Å from 0 to %d", maxError),
+	}
+	ofResidue = numberKind{
+		func(v float32) bool { return v >= 1 && v <= MaxRows && v == float32(int(v)) },
+		fmt.Sprintf("residue from 1 to %d", MaxRows),
+	}
+)
+
+// refuse returns an error for a value that is no such number.
+func (k numberKind) refuse(place, text string) error {
+	return pleat.Invalidf("the PAE has %s in %s; it must be a %s", pleat.Clip(text), place, k.what)
 }

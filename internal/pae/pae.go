@@ -186,12 +186,15 @@ func (d *document) tokens(n int) ([]Token, error) {
 func (d *document) pairs() (structure.Matrix, error) {
 	var lists [3][]float32
 	for i, text := range []json.RawMessage{d.First, d.Second, d.Distance} {
-		name := []string{"residue1", "residue2", "distance"}[i]
+		name, kind := []string{"residue1", "residue2", "distance"}[i], ofResidue
+		if name == "distance" {
+			kind = inAngstrom
+		}
 		s := scanner{text: text}
 		if s.next() != '[' {
 			return structure.Matrix{}, pleat.Invalidf("the PAE file has a %s that is no list", name)
 		}
-		list, err := s.row(nil, func(column int) string { return fmt.Sprintf("number %d of %s", column, name) })
+		list, err := s.row(nil, kind, func(column int) string { return fmt.Sprintf("number %d of %s", column, name) })
 		if err != nil {
 			return structure.Matrix{}, err
 		}

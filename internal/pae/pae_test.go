@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,8 +93,10 @@ func TestRefusals(t *testing.T) {
 			"distance; it must have the square of the number of residues of each"},
 		{`[{"residue1":[1,1,2,1],"residue2":[1,2,1,2],"distance":[0,1,1,0]}]`, "the PAE file has the residues 1 and 2 " +
 			"as pair 4; each pair of the residues 1 to 2 must be there once"},
-		{`[{"residue1":[0,0,1,1],"residue2":[0,1,0,1],"distance":[0,1,1,0]}]`, "the PAE file has the residues 0 and 0 " +
-			"as pair 1; each pair of the residues 1 to 2 must be there once"},
+		{`[{"residue1":[0,0,1,1],"residue2":[0,1,0,1],"distance":[0,1,1,0]}]`,
+			"the PAE has 0 in number 1 of residue1; it must be a residue from 1 to 10000"},
+		{`[{"residue1":[1.5],"residue2":[1],"distance":[0]}]`,
+			"the PAE has 1.5 in number 1 of residue1; it must be a residue from 1 to 10000"},
 		{"\x80\x04\x95", "the PAE file is a pickle of Python, which is a program and is not read; write its " +
 			"predicted_aligned_error as JSON, or with numpy.savez"},
 		{`{"pae":0.5}`, ErrNone.Error()},
@@ -114,6 +117,22 @@ func TestRefusals(t *testing.T) {
 		if pleat.CodeOf(err) != pleat.CodeInvalid || err.Error() != c.want {
 			t.Errorf("%.60q\n got %v\nwant %s", c.text, err, c.want)
 		}
+	}
+}
+
+// The pairs of version 1 of the AlphaFold database name residues beyond the largest error.
+func TestManyResidues(t *testing.T) {
+	const n = 1001
+	var first, second, errs strings.Builder
+	for i := range n * n {
+		fmt.Fprintf(&first, ",%d", i/n+1)
+		fmt.Fprintf(&second, ",%d", i%n+1)
+		fmt.Fprintf(&errs, ",%d", i%30)
+	}
+	got, err := Read(strings.NewReader(`[{"residue1":[` + first.String()[1:] + `],"residue2":[` + second.String()[1:] +
+		`],"distance":[` + errs.String()[1:] + `]}]`))
+	if err != nil || got.N != n || got.At(1000, 1) != (1000*n+1)%30 {
+		t.Errorf("%d rows: %v", got.N, err)
 	}
 }
 
@@ -155,7 +174,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%d rows, %d values, %d tokens", got.N, len(got.V), len(got.Tokens))
 		}
 		for _, v := range got.V {
-			if !valid(v) {
+			if !inAngstrom.valid(v) {
 				t.Errorf("%v Å", v)
 			}
 		}

@@ -53,8 +53,6 @@ func TestUploadedForms(t *testing.T) {
 		{"a.pdb.gz", zipped(smallPDB)[:60], "", "", `the compressed file "a.pdb.gz" is damaged or incomplete`},
 		{"a.bcif", packed[:4000], "", "", `: "a.cif" is not what its name says: it is no complete BinaryCIF file`},
 		{"a.pdb.gz", zipped(zipped(smallPDB)), "", "", `: "a.pdb" is not what its name says`},
-		{"a.pdb2.gz", zipped("MODEL        1\n" + model + "ENDMDL\nMODEL        2\n" + model + "ENDMDL\n"), "", "",
-			": \"a.pdb\" is not what its name says: it has the copies of an assembly as 2 models"},
 		{"a.npz", "PK", "", "", `: "a.npz" is not what its name says: the PAE file is no archive of NumPy`},
 		{"pae.json", `{"pae":[[0,null],[1,0]]}`, "", "", "the PAE has null in row 1, column 2; it must be a number of Å"},
 		{"pae.json", `{"pae":[[0,NaN],[1,0]]}`, "", "", "it has NaN at line 1, column 12, where JSON must have a number"},

@@ -35,6 +35,7 @@ type builder struct {
 	key  residueKey
 	// joined is how many atoms were looked at again because others of their residues came later.
 	joined int
+	copies copies
 }
 
 // rawChain is a chain as a file names it. It may hold a polymer, its ligands and its waters together.
@@ -260,8 +261,11 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	if err := b.flush(); err != nil {
 		return nil, err
 	}
-	if b.atoms == 0 {
+	switch {
+	case b.atoms == 0:
 		return nil, &ParseError{Format: b.in.format, Reason: "there are no atoms"}
+	case b.copies.found():
+		return nil, b.errCopy()
 	}
 	s := &Structure{Title: b.title}
 	s.Origin, s.Method = b.origin()
@@ -404,7 +408,8 @@ func (c *Chain) authNumbers() []int {
 	return out
 }
 
-// distinguish gives polymers that have the id of a polymer before them another one: A-2 for the second A.
+// distinguish gives polymers that have the id of a polymer before them another one: A-2 for the second A. FileID has
+// their id in the file.
 func (s *Structure) distinguish() {
 	const longest = 56 // so that the id is one that can be written
 	used, count := map[string]bool{}, map[string]int{}
@@ -419,7 +424,7 @@ func (s *Structure) distinguish() {
 		id := c.ID
 		count[id]++
 		for n := count[id]; n > 1 && used[c.ID]; n++ {
-			c.ID = id[:min(len(id), longest)] + "-" + strconv.Itoa(n)
+			c.ID, c.FileID = id[:min(len(id), longest)]+"-"+strconv.Itoa(n), id
 		}
 		used[c.ID] = true
 	}

@@ -1,7 +1,6 @@
 package structure
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"slices"
@@ -35,7 +34,9 @@ type cifScanner struct {
 // next returns the next token. Its bytes are valid until the next call.
 func (s *cifScanner) next() (cifKind, []byte, error) {
 	for {
-		s.rest = bytes.TrimLeft(s.rest, " \t\v\f\r")
+		for len(s.rest) > 0 && blank(s.rest[0]) { // bytes.TrimLeft takes a fifth of the time of a file
+			s.rest = s.rest[1:]
+		}
 		if len(s.rest) == 0 || s.rest[0] == '#' {
 			line, err := s.in.next()
 			if errors.Is(err, io.EOF) {

@@ -1,5 +1,7 @@
 package structure
 
+import "math"
+
 // Least distances in Å of neighbours in a polymer, of linked atoms and of the same atom of both (CA, 2.9 in a cis
 // peptide): a copy of a molecule may lie on top of it.
 const (
@@ -31,7 +33,7 @@ func continues(a, b *Residue, ter bool) bool {
 func links(a, b *Residue) (linked, known bool) {
 	state, distance := backboneLink(kindOf(a), a, b)
 	least := minLink
-	if distance > linkLimit {
+	if math.IsNaN(bondLength(kindOf(a), a, b)) {
 		least = minCentres
 	}
 	return state == LinkIntact && distance >= least, state != LinkNotKnown

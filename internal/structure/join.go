@@ -1,9 +1,6 @@
 package structure
 
-import (
-	"cmp"
-	"slices"
-)
+import "cmp"
 
 // maxScattered bounds the work for residues whose atoms are not together in a file, as a multiple of Limits.Atoms.
 const maxScattered = 20
@@ -79,11 +76,13 @@ func (c *rawChain) find(key residueKey) (place int, known bool) {
 // belong reports whether atoms with the key of an earlier residue belong to it: they are of its component and have
 // other names, or are alternatives to its atoms.
 func belong(before, late []pendingAtom) bool {
-	labelled := !slices.ContainsFunc(before, func(a pendingAtom) bool { return a.alt == "" })
+	comps, labelled := map[string]bool{}, true
+	for i := range before {
+		comps[before[i].comp] = true
+		labelled = labelled && before[i].alt != ""
+	}
 	for i := range late {
-		a := &late[i]
-		known := func(b pendingAtom) bool { return b.comp == a.comp }
-		if !slices.ContainsFunc(before, known) && (!labelled || a.alt == "") {
+		if !comps[late[i].comp] && (!labelled || late[i].alt == "") {
 			return false
 		}
 	}

@@ -51,11 +51,11 @@ func Link(kind Kind, a, b *Residue) (state LinkState, distance float64) {
 
 // backboneLink is Link by the atoms of the main chain alone.
 func backboneLink(kind Kind, a, b *Residue) (state LinkState, distance float64) {
-	from, to, anchors := "C", "N", proteinAnchors
+	anchors := proteinAnchors
 	if kind != Protein {
-		from, to, anchors = "O3'", "P", nucleicAnchors
+		anchors = nucleicAnchors
 	}
-	switch d := between(a, from, b, to); {
+	switch d := bondLength(kind, a, b); {
 	case d <= linkLimit:
 		return LinkIntact, d
 	case !math.IsNaN(d):
@@ -75,11 +75,15 @@ func backboneLink(kind Kind, a, b *Residue) (state LinkState, distance float64) 
 }
 
 // Closes reports whether the last residue of a polymer is bonded to its first one by their linking atoms.
-func Closes(kind Kind, last, first *Residue) bool {
+func Closes(kind Kind, last, first *Residue) bool { return bondLength(kind, last, first) <= linkLimit }
+
+// bondLength returns the distance of the atoms that link residue b of a polymer to residue a before it; NaN where one of them
+// is missing.
+func bondLength(kind Kind, a, b *Residue) float64 {
 	if kind == Protein {
-		return between(last, "C", first, "N") <= linkLimit
+		return between(a, "C", b, "N")
 	}
-	return between(last, "O3'", first, "P") <= linkLimit
+	return between(a, "O3'", b, "P")
 }
 
 // between returns the distance of two atoms, also by their old names (C1*); NaN where one is missing or has no place. A
@@ -96,14 +100,27 @@ func between(a *Residue, name string, b *Residue, other string) float64 {
 	return math.NaN()
 }
 
+// maxAtomPairs bounds the pairs of atoms of two residues whose distance is measured. No two residues have as many.
+const maxAtomPairs = 1 << 16
+
 // closestHeavy returns the smallest distance of the heavy atoms of two residues.
 func closestHeavy(a, b *Residue) float64 {
 	best := math.Inf(1)
+	if len(a.Atoms)*len(b.Atoms) > maxAtomPairs {
+		return best
+	}
+	others := make([]Vec, 0, len(b.Atoms))
+	for i := range b.Atoms {
+		if b.Atoms[i].Heavy() {
+			others = append(others, b.Atoms[i].Pos)
+		}
+	}
 	for i := range a.Atoms {
-		for j := range b.Atoms {
-			if a.Atoms[i].Heavy() && b.Atoms[j].Heavy() {
-				best = math.Min(best, Distance(a.Atoms[i].Pos, b.Atoms[j].Pos))
-			}
+		if !a.Atoms[i].Heavy() {
+			continue
+		}
+		for _, p := range others {
+			best = min(best, Distance(a.Atoms[i].Pos, p))
 		}
 	}
 	return best

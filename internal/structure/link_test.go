@@ -86,3 +86,19 @@ func TestHeavy(t *testing.T) {
 		t.Error("mercury is a hydrogen")
 	}
 }
+
+// The time for a pair of residues is bounded: those of more atoms than any residue has are not compared atom by atom.
+func TestLinkOfHugeResidues(t *testing.T) {
+	a, b := &Residue{Comp: "ALA"}, &Residue{Comp: "ALA"}
+	for n := range 300 {
+		a.Atoms = append(a.Atoms, Atom{Name: "X", Element: "C", Pos: Vec{float64(n)}})
+		b.Atoms = append(b.Atoms, Atom{Name: "X", Element: "C", Pos: Vec{float64(n), 1.5}})
+	}
+	if state, _ := Link(Protein, a, b); state != LinkNotKnown {
+		t.Errorf("state %v", state)
+	}
+	b.Atoms = b.Atoms[:200]
+	if state, d := Link(Protein, a, b); state != LinkIntact || d != 1.5 {
+		t.Errorf("state %v, %v Å", state, d)
+	}
+}

@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -91,6 +92,8 @@ type cifReader struct {
 	entities entities
 	// model is the number of the first model; atoms of others are skipped.
 	model string
+	// second is the number of the second model, which may be a copy of the first.
+	second string
 	// lengths are those of the whole sequences, by entity id, and monomers their components by position, empty where
 	// none is given. All together have as many positions as Limits.Residues at most.
 	lengths  map[string]int
@@ -227,48 +230,82 @@ func (c *cifReader) asym(v [][]byte) error {
 	return nil
 }
 
-// atom reads a row of _atom_site. It skips the rows of later models.
+// atom reads a row of _atom_site. It skips the rows of later models, but looks for a copy in the second one.
 func (c *cifReader) atom(v [][]byte) error {
 	if model := v[siteModel]; c.build.atoms == 0 {
 		c.model = string(model)
 	} else if string(model) != c.model {
+		c.laterModel(v)
 		return nil
 	}
 	a, err := c.described(v)
 	if err != nil {
 		return err
 	}
-	key := residueKey{}
-	if v[siteSeq] != nil {
-		if key.seq, err = c.number("label_seq_id", v[siteSeq]); err != nil {
-			return err
-		}
-		key.auth = key.seq
-	}
-	if v[siteAuthSeq] != nil {
-		if key.auth, err = c.number("auth_seq_id", v[siteAuthSeq]); err != nil {
-			return err
-		}
-	}
-	if key.ins, err = c.name("pdbx_PDB_ins_code", 1, v[siteIns]); err != nil {
-		return err
-	}
-	label, err := c.name("label_asym_id", 64, v[siteAsym])
+	id, label, key, err := c.residue(v)
 	if err != nil {
 		return err
-	}
-	id, err := c.name("auth_asym_id", 64, v[siteAuthAsym], v[siteAsym])
-	if err != nil {
-		return err
-	}
-	if id == "" {
-		return c.build.in.errorf("the atom has neither label_asym_id nor auth_asym_id")
 	}
 	chain, err := c.build.chain(id, label, string(v[siteEntity]))
 	if err != nil {
 		return err
 	}
 	return c.build.atom(chain, key, a)
+}
+
+// laterModel looks for a copy of the first model in the second one.
+func (c *cifReader) laterModel(v [][]byte) {
+	if c.second == "" {
+		c.second = string(v[siteModel])
+	}
+	if string(v[siteModel]) != c.second {
+		return
+	}
+	id, label, key, err := c.residue(v)
+	name := cmp.Or(string(v[siteAtom]), string(v[siteAuthAtom]))
+	if err == nil {
+		c.build.pair(atomKey{cmp.Or(label, id), key, name}, func() (Vec, error) { return c.position(v) })
+	}
+}
+
+// residue reads the items that identify the residue of an atom: its chain, as the authors and as the file call it, and
+// its place there.
+func (c *cifReader) residue(v [][]byte) (id, label string, key residueKey, err error) {
+	if v[siteSeq] != nil {
+		if key.seq, err = c.number("label_seq_id", v[siteSeq]); err != nil {
+			return "", "", key, err
+		}
+		key.auth = key.seq
+	}
+	if v[siteAuthSeq] != nil {
+		if key.auth, err = c.number("auth_seq_id", v[siteAuthSeq]); err != nil {
+			return "", "", key, err
+		}
+	}
+	if key.ins, err = c.name("pdbx_PDB_ins_code", 1, v[siteIns]); err != nil {
+		return "", "", key, err
+	}
+	if label, err = c.name("label_asym_id", 64, v[siteAsym]); err != nil {
+		return "", "", key, err
+	}
+	if id, err = c.name("auth_asym_id", 64, v[siteAuthAsym], v[siteAsym]); err == nil && id == "" {
+		err = c.build.in.errorf("the atom has neither label_asym_id nor auth_asym_id")
+	}
+	return id, label, key, err
+}
+
+// position reads the coordinates of an atom.
+func (c *cifReader) position(v [][]byte) (pos Vec, err error) {
+	for k := range pos {
+		item := [...]string{"Cartn_x", "Cartn_y", "Cartn_z"}[k]
+		if v[siteX+k] == nil {
+			return pos, c.build.in.errorf("the atom has no %s", item)
+		}
+		if pos[k], err = c.float(item, v[siteX+k]); err != nil {
+			return pos, err
+		}
+	}
+	return pos, nil
 }
 
 // described reads the items that describe the atom alone.
@@ -286,14 +323,8 @@ func (c *cifReader) described(v [][]byte) (a pendingAtom, err error) {
 	if a.Name == "" || a.comp == "" {
 		return a, c.build.in.errorf("the atom has no name or no component (label_atom_id, label_comp_id)")
 	}
-	for k := range a.Pos {
-		item := [...]string{"Cartn_x", "Cartn_y", "Cartn_z"}[k]
-		if v[siteX+k] == nil {
-			return a, c.build.in.errorf("the atom has no %s", item)
-		}
-		if a.Pos[k], err = c.float(item, v[siteX+k]); err != nil {
-			return a, err
-		}
+	if a.Pos, err = c.position(v); err != nil {
+		return a, err
 	}
 	a.Occupancy = 1
 	if v[siteOccupancy] != nil {

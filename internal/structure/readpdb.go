@@ -168,13 +168,21 @@ func (p *pdbReader) sequence(line []byte) {
 	}
 }
 
-// laterModel refuses a model that has a chain which the first does not have: the file splits one structure.
+// laterModel refuses a model that has a chain which the first does not have: the file splits one structure. It looks
+// for a copy of the first model, too.
 func (p *pdbReader) laterModel(line []byte) error {
 	p.later = true
-	line, _, unclear := p.columns(line)
+	line, number, unclear := p.columns(line)
 	id := field(line, 22, 22)
-	if unclear != nil || len(id) == 0 || p.build.byID[string(id)] != nil || p.build.byID[string(field(line, 21,
-		22))] != nil {
+	if unclear != nil {
+		return nil
+	}
+	key, errKey := p.key(line, number)
+	name, errName := p.shortName(line, "the atom name", 13, 16)
+	if errKey == nil && errName == nil {
+		p.build.pair(atomKey{string(id), key, name}, func() (Vec, error) { return p.position(line) })
+	}
+	if len(id) == 0 || p.build.byID[string(id)] != nil || p.build.byID[string(field(line, 21, 22))] != nil {
 		return nil
 	}
 	return p.in.errorf("columns 21–22: chain %s is not in the first model, the only one that is read; "+
@@ -215,7 +223,6 @@ func (p *pdbReader) atom(line []byte) error {
 		return err
 	}
 	a := pendingAtom{het: line[0]|0x20 == 'h'}
-	key := residueKey{auth: number}
 	if a.Name, err = p.shortName(line, "the atom name", 13, 16); err != nil {
 		return err
 	}
@@ -229,11 +236,8 @@ func (p *pdbReader) atom(line []byte) error {
 	if a.alt, err = p.shortName(line, "the alternative location", 17, 17); err != nil {
 		return err
 	}
-	if number == unnumbered {
-		if key.auth, key.ins, err = p.number(line); err != nil {
-			return err
-		}
-	} else if key.ins, err = p.shortName(line, "the insertion code", 27, 27); err != nil {
+	key, err := p.key(line, number)
+	if err != nil {
 		return err
 	}
 	if err := p.values(line, &a); err != nil {
@@ -246,12 +250,31 @@ func (p *pdbReader) atom(line []byte) error {
 	return p.build.atom(chain, key, a)
 }
 
+// key returns what identifies a residue; number is that of columns.
+func (p *pdbReader) key(line []byte, number int) (key residueKey, err error) {
+	if number == unnumbered {
+		key.auth, key.ins, err = p.number(line)
+		return key, err
+	}
+	key.auth = number
+	key.ins, err = p.shortName(line, "the insertion code", 27, 27)
+	return key, err
+}
+
+// position reads the coordinates of an atom.
+func (p *pdbReader) position(line []byte) (pos Vec, err error) {
+	for k := range pos {
+		if pos[k], err = p.float(line, [...]string{"x", "y", "z"}[k], 31+8*k, 38+8*k, math.NaN()); err != nil {
+			return pos, err
+		}
+	}
+	return pos, nil
+}
+
 // values reads the coordinates and what follows them.
 func (p *pdbReader) values(line []byte, a *pendingAtom) (err error) {
-	for k := range a.Pos {
-		if a.Pos[k], err = p.float(line, [...]string{"x", "y", "z"}[k], 31+8*k, 38+8*k, math.NaN()); err != nil {
-			return err
-		}
+	if a.Pos, err = p.position(line); err != nil {
+		return err
 	}
 	if len(line) < 54 && decimals(field(line, 47, 54)) < decimals(field(line, 31, 38)) {
 		return p.errorf(47, 54, "the line ends within the z coordinate; the file may be cut off")

@@ -58,6 +58,8 @@ type Chain struct {
 	Entity   int    // 1-based; chains of the same molecule share it; 0: not known
 	Name     string // description of the molecule; may be empty
 	Residues []Residue
+	// FileID is the author's id in the file, where several polymers have it and ID tells them apart; else it is empty.
+	FileID string
 	// Whole reports that Residues are those of the whole sequence, each at its place, also those without atoms; see
 	// ReadWhole. Read does not set it.
 	Whole bool

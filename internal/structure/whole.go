@@ -87,11 +87,15 @@ func completed(residues []Residue, comps []string) []Residue {
 	return out
 }
 
+// maxSequence is the longest whole sequence in which residues are located, because the time grows with its square. Titin
+// has 35,000 residues.
+const maxSequence = 40_000
+
 // locate gives the residues of a polymer their positions in its whole sequence, and reports whether they fit: by the
 // numbers of the authors, if these count along the sequence, or else run by run of linked residues with consecutive
 // numbers, each at the first place that it fits. only reports that they fit nowhere else in that way.
 func locate(kind Kind, residues []Residue, comps []string) (fits, only bool) {
-	if len(comps) == 0 || len(residues) > len(comps) {
+	if len(comps) == 0 || len(comps) > maxSequence || len(residues) > len(comps) {
 		return false, false
 	}
 	at, only := locateNumbers(residues, comps)
@@ -107,8 +111,9 @@ func locate(kind Kind, residues []Residue, comps []string) (fits, only bool) {
 // locateNumbers returns the first places in comps of residues whose numbers count along it, nil if they do not fit, and
 // whether there are no others.
 func locateNumbers(residues []Residue, comps []string) (at []int, only bool) {
+	var found []int
 	for start := range len(comps) {
-		found := make([]int, 0, len(residues))
+		found = found[:0]
 		for i := range residues {
 			k := start + residues[i].Auth - residues[0].Auth
 			if residues[i].Ins != "" || k < 0 || k >= len(comps) || comps[k] != residues[i].Comp ||
@@ -122,7 +127,7 @@ func locateNumbers(residues []Residue, comps []string) (at []int, only bool) {
 		case at != nil:
 			return at, false
 		default:
-			at = found
+			at = slices.Clone(found)
 		}
 	}
 	return at, true

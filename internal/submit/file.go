@@ -91,9 +91,7 @@ func KindOfFile(name string) (FileKind, error) {
 		return FileKind{}, pleat.InvalidField("files", ": %q is of no known type; names may end in %s",
 			pleat.Clip(name), fileEndings)
 	}
-	if kind.Name = stored; pleat.IsAssemblyFile(strings.TrimSuffix(strings.ToLower(name), ".gz")) {
-		kind.check = checkAssembly
-	}
+	kind.Name = stored
 	return kind, nil
 }
 
@@ -126,21 +124,6 @@ func (k FileKind) Check(r io.Reader) error {
 func checkPDB(r io.Reader) error {
 	_, err := structure.ReadPDB(r, fileLimits)
 	return err
-}
-
-// checkAssembly checks that a file is a structure in PDB format with one model: the copies of an assembly are models of
-// their own in this format, of which readers take the first.
-func checkAssembly(r io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(r, MaxFile))
-	if err != nil {
-		return err
-	}
-	models := bytes.Count(append([]byte("\n"), text...), []byte("\nMODEL "))
-	if models > 1 {
-		return fmt.Errorf("it has the copies of an assembly as %d models, of which only the first would be read; "+
-			"upload the assembly as mmCIF", models)
-	}
-	return checkPDB(bytes.NewReader(text))
 }
 
 // checkCIF checks that a file is a structure in mmCIF format, within fileLimits, or a chemical component.

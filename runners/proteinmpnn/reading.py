@@ -2,7 +2,7 @@
 locations. A selection names residues by these. gemmi counts otherwise where a file has no label_seq_id: it leaves
 places for gaps in the numbers of the authors.
 
-The rules are those of internal/structure: readpdb.go, readcif.go, build.go, continues.go and whole.go."""
+The rules are those of internal/structure: readpdb.go, readcif.go, build.go, continues.go, link.go and whole.go."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -234,29 +234,39 @@ def continues(a: gemmi.Residue, b: gemmi.Residue, ter: bool) -> bool:
     starts = any(all(position(b, n) for n in names) for names in (("H2", "H3"), ("HT2", "HT3"), ("2H", "3H")))
     if not rising or missing < 1 or position(a, "OXT") or b.name in PARENTS and starts:
         return False
-    distance, reach = centres(a, b)
-    return distance is not None and 2.5 <= distance <= (missing + 1) * reach
+    centre = "CA" if position(a, "CA") else "C1'"
+    distance = between(a, centre, b, "CA" if position(b, "CA") else "C1'")
+    return distance is not None and 2.5 <= distance <= (missing + 1) * (4.5 if centre == "CA" else 8.0)
 
 
 def links(a: gemmi.Residue, b: gemmi.Residue) -> bool | None:
     """Whether two residues are linked; None if their atoms do not tell."""
-    for one, other in (("C", "N"), ("O3'", "P"), ("O3*", "P")):
-        p, q = position(a, one), position(b, other)
-        if p and q:
-            return 0.9 <= p.dist(q) <= 2.5
-    distance, reach = centres(a, b)
-    return None if distance is None else 2.5 <= distance <= reach
+    protein = position(a, "CA") is not None
+    bond = between(a, "C", b, "N") if protein else between(a, "O3'", b, "P")
+    if bond is not None:
+        return 0.9 <= bond <= 2.5
+    for name, linked, broken in PROTEIN_ANCHORS if protein else NUCLEIC_ANCHORS:
+        distance = between(a, name, b, name)
+        if distance is not None:
+            return 2.5 <= distance if distance <= linked else False if distance > broken else None
+    return None
 
 
-def centres(a: gemmi.Residue, b: gemmi.Residue) -> tuple[float | None, float]:
-    """The distance of the representative atoms of two residues, and how far those of neighbours are apart at most."""
-    p, q = (next((x for n in ("CA", "C1'", "C1*") if (x := position(r, n))), None) for r in (a, b))
-    return (p.dist(q) if p and q else None), 4.2 if position(a, "CA") else 8.0
+# The atoms whose distance in neighbours tells whether they are linked, up to how many Å they are, and beyond how many
+# they are not.
+PROTEIN_ANCHORS = (("CA", 4.5, 4.5),)
+NUCLEIC_ANCHORS = (("P", 8.0, 8.0), ("C4'", 8.0, 8.0), ("C1'", 8.5, 11.0))
+
+
+def between(a: gemmi.Residue, name: str, b: gemmi.Residue, other: str) -> float | None:
+    """The distance of two atoms, also by their old names (C1*); None if one is missing."""
+    p, q = position(a, name), position(b, other)
+    return p.dist(q) if p and q else None
 
 
 def position(residue: gemmi.Residue, name: str) -> gemmi.Position | None:
-    """Where the residue has an atom; None if it has none of that name."""
-    return next((atom.pos for atom in residue if atom.name == name), None)
+    """Where the residue has an atom, also by its old name (C1*); None if it has none of that name."""
+    return next((atom.pos for atom in residue if atom.name in (name, name.replace("'", "*"))), None)
 
 
 def polymer(letter: str, residues: list[gemmi.Residue], sequence: list[str]) -> Molecule:

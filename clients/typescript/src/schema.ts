@@ -3445,7 +3445,7 @@ export interface components {
             residuesB: number[];
         };
         ComparedStructure: {
-            /** @description Its polymers. */
+            /** @description Its polymers. A second one that the file calls A is A-2. */
             chains: components["schemas"]["ComparedChain"][];
             /** @description The file that was read, among the artifacts of the job's run or the files of the library item; null: it is not stored. */
             file: string | null;

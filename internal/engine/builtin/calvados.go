@@ -102,6 +102,7 @@ type simulation struct {
 	sink     pleat.Sink
 	system   *calvados.System
 	skipped  []string // what the structure has and the model cannot simulate
+	assumed  string   // of the structure's confidence, as a sentence; empty: nothing
 	result   calvados.Result
 	analysis *calvados.Analysis
 
@@ -162,7 +163,7 @@ func (s *simulation) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.skipped = m.Left
+	s.skipped, s.assumed = m.Left, m.Note
 	s.system, err = calvados.NewSystem(p, m)
 	return err
 }
@@ -322,6 +323,9 @@ func (s *simulation) notes() []string {
 	var out []string
 	for _, what := range s.skipped {
 		out = append(out, "Not simulated: "+what+".")
+	}
+	if s.assumed != "" {
+		out = append(out, s.assumed)
 	}
 	if s.work.MD.Preset == flow.PresetGo && s.restraints() == 0 {
 		out = append(out, "The prediction is sure of no pair of residues (pLDDT, PAE), so nothing holds the fold: "+
