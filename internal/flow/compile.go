@@ -154,21 +154,28 @@ func (c *compiler) nameOf(chain *targetChain) string {
 	return chain.name
 }
 
-// chainOf returns the chain whose residues are named.
+// chainOf returns the chain whose residues are named. Authors give a ligand the name of a chain that it belongs to, which
+// is the one meant.
 func (c *compiler) chainOf(one *ChainResidues) (*targetChain, error) {
 	var have, labels []string
 	var found *targetChain
 	for i := range c.chains {
-		name := c.nameOf(&c.chains[i])
-		if have = append(have, name); name == one.Chain {
-			found = &c.chains[i]
-			labels = append(labels, found.name)
+		chain := &c.chains[i]
+		name := c.nameOf(chain)
+		have = append(have, name)
+		switch {
+		case name != one.Chain:
+		case found == nil || chain.kind.Polymer() && !found.kind.Polymer():
+			found, labels = chain, []string{chain.name}
+		case chain.kind.Polymer() == found.kind.Polymer():
+			labels = append(labels, chain.name)
 		}
 	}
 	switch {
 	case found == nil:
+		slices.Sort(have)
 		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q; the target has the chains %s",
-			pleat.Clip(one.Chain), pleat.ListNames(have, 20))
+			pleat.Clip(one.Chain), pleat.ListNames(slices.Compact(have), 20))
 	case len(labels) > 1:
 		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q, which the authors call %d chains of the "+
 			"target; name one by its label with \"numbering\": \"label\": %s", pleat.Clip(one.Chain), len(labels),

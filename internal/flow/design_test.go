@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -370,6 +371,16 @@ func TestAuthorNumbers(t *testing.T) {
 	two.Chains[1].ID = "A"
 	if got := compiled(`"numbering":"author","epitope":[{"chain_id":"A","res_idx":[101]}]`, two); !strings.Contains(got,
 		`chain_id is "A", which the authors call 2 chains of the target`) {
+		t.Error(got)
+	}
+	ligand := structure.Residue{Comp: "ATP", Auth: 101}
+	two.Chains[1] = structure.Chain{ID: "A", Label: "E", Kind: structure.Ligand, Residues: []structure.Residue{ligand}}
+	const redesign = `"protocol":"sequence_only","numbering":"author","redesign":[{"chain_id":"A","res_idx":[102]}]`
+	if got := compiled(redesign, two); !strings.Contains(got, `res_index: "2"`) {
+		t.Error(got) // the ligand of chain A has its name
+	}
+	slices.Reverse(two.Chains)
+	if got := compiled(redesign, two); !strings.Contains(got, `res_index: "2"`) {
 		t.Error(got)
 	}
 	last := []structure.Residue{{Comp: "GLY", Seq: 600, Auth: 600}}
