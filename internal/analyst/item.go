@@ -3,6 +3,8 @@ package analyst
 import (
 	"strconv"
 	"strings"
+
+	"pleat/internal/structure"
 )
 
 // item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
@@ -73,9 +75,6 @@ func (n residueNumber) String() string { return strconv.Itoa(n.value) + n.ins }
 
 // parseNumber reads a number with or without an insertion code.
 func parseNumber(text string) residueNumber {
-	digits := strings.TrimRight(text, letters)
-	value, _ := strconv.Atoi(digits) // patterns let nothing else pass
-	return residueNumber{value, text[len(digits):]}
+	n, _ := structure.ParseResidueNumber(text) // patterns let nothing else pass
+	return residueNumber{n.Value, n.Ins}
 }
-
-const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -318,12 +318,12 @@ func FuzzReadDesignRow(f *testing.F) {
 // kabat is residues 78 to 86 of chain B of 1IGY, whose numbers have insertion codes, behind three of a tag.
 func kabat() *structure.Structure {
 	c := structure.Chain{ID: "H", Label: "B", Kind: structure.Protein}
-	for _, n := range []ResidueName{{-1, ""}, {0, ""}, {1, ""}, {78, ""}, {79, ""}, {80, ""}, {81, ""}, {82, ""}, {82, "A"},
-		{82, "B"}, {82, "C"}, {83, ""}, {84, ""}, {85, ""}, {86, ""}} {
+	for _, text := range strings.Fields("-1 0 1 78 79 80 81 82 82A 82B 82C 83 84 85 86") {
+		n, _ := structure.ParseResidueNumber(text)
 		c.Residues = append(c.Residues, structure.Residue{
 			Comp: "SER",
 			Seq:  len(c.Residues) + 1,
-			Auth: n.Number,
+			Auth: n.Value,
 			Ins:  n.Ins,
 		})
 	}
