@@ -93,13 +93,12 @@ func (d *decoder) peek() byte {
 // literal reads one of true, false and null.
 func (d *decoder) literal(s string) error {
 	rest := d.data[d.at:]
-	if strings.HasPrefix(s, string(rest[:min(len(rest), len(s))])) && len(rest) < len(s) {
-		d.at = len(d.data)
-	} else if !bytes.HasPrefix(rest, []byte(s)) {
-		return d.broken()
-	} else {
+	switch {
+	case bytes.HasPrefix(rest, []byte(s)):
 		d.at += len(s)
 		return nil
+	case bytes.HasPrefix([]byte(s), rest):
+		d.at = len(d.data) // it ends within the word
 	}
 	return d.broken()
 }

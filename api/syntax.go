@@ -9,16 +9,9 @@ import (
 	"pleat/internal/words"
 )
 
-// LineAndColumn returns the line and the column, in characters, of a byte of a text, both counted from 1.
-func LineAndColumn(data []byte, at int) (line, column int) {
-	before := data[:min(at, len(data))]
-	line = 1 + bytes.Count(before, []byte("\n"))
-	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-}
-
 // place returns the position of a byte of the document for a message.
 func (d *decoder) place(at int) string {
-	line, column := LineAndColumn(d.data, at)
+	line, column := words.LineAndColumn(d.data, at)
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 

@@ -15,33 +15,62 @@ const maxGaps = 20
 // that cannot be told.
 func (q *query) gapList() part {
 	p, chains := part{sure: Measured}, q.polymers()
-	q.addGaps(&p, chains)
-	unbroken := p.text == ""
-	for _, c := range chains {
-		addUntold(&p, c)
+	for i := range chains {
+		chains[i].Links = q.x.Links(chains[i].Polymer)
 	}
+	each(&p, chains, "broken links", func(c facts.Chain) bool { return len(c.Gaps) > 0 }, q.addGaps)
+	addMissing(&p, chains)
+	unbroken := p.text == ""
+	each(&p, chains, "links that cannot be told", func(c facts.Chain) bool { return len(c.Untold) > 0 }, addUntold)
 	if unbroken {
 		q.addUnbroken(&p, chains)
 	}
-	for _, c := range chains {
-		addJumps(&p, c)
-	}
-	for _, c := range chains {
-		if c.Circular {
+	each(&p, chains, "jumps of the numbers", func(c facts.Chain) bool { return len(c.Jumps) > 0 }, addJumps)
+	each(&p, chains, "their ends bonded", func(c facts.Chain) bool { return c.Circular },
+		func(p *part, c facts.Chain) {
 			p.add("Chain %s is circular: %s is bonded to %s. ", c.ID, c.Last, c.First)
-		}
-	}
-	q.addEnds(&p, chains)
+		})
+	addEnds(&p, chains)
 	return p
 }
 
-// addGaps adds the broken links.
-func (q *query) addGaps(p *part, chains []facts.Chain) {
+// each adds something of the first chains that have it, and how many others do.
+func each(p *part, chains []facts.Chain, what string, has func(facts.Chain) bool, add func(*part, facts.Chain)) {
+	chains = keep(chains, has)
+	for _, c := range facts.Head(chains, maxGroups) {
+		add(p, c)
+	}
+	if n := len(chains) - maxGroups; n > 0 {
+		p.add("%d more %s %s. ", n, facts.Plural(n, "chain has", "chains have"), what)
+	}
+}
+
+// addGaps adds the broken links of a chain.
+func (q *query) addGaps(p *part, c facts.Chain) {
+	sites := map[facts.ResidueRef]int{}
+	for i := c.Polymer.Lo; i < c.Polymer.Hi; i++ {
+		sites[q.x.Sites[i].Ref] = i
+	}
+	thin := q.x.Lacks(facts.AllAtoms, q.chainSites(c.ID)).Refusal() != ""
+	for _, g := range facts.Head(c.Gaps, maxGaps) {
+		p.add("Between %s and %s %s", g.After, g.Before, missing(g))
+		for _, ref := range []facts.ResidueRef{g.After, g.Before} {
+			if !thin {
+				p.add("%s", q.partly(sites[ref]))
+			}
+		}
+		p.add(". ")
+	}
+	if n := len(c.Gaps) - maxGaps; n > 0 {
+		p.add("Chain %s has %d more broken links. ", c.ID, n)
+	}
+}
+
+// addMissing adds how many residues are missing at all broken links.
+func addMissing(p *part, chains []facts.Chain) {
 	byNumbers, bySequence := 0, 0
 	for _, c := range chains {
-		for _, g := range facts.Head(c.Gaps, maxGaps) {
-			p.add("Between %s and %s %s", g.After, g.Before, missing(g))
-			p.add("%s. ", q.partly(g))
+		for _, g := range c.Gaps {
 			switch {
 			case g.Missing == nil:
 			case g.Exact:
@@ -49,9 +78,6 @@ func (q *query) addGaps(p *part, chains []facts.Chain) {
 			default:
 				byNumbers += *g.Missing
 			}
-		}
-		if n := len(c.Gaps) - maxGaps; n > 0 {
-			p.add("Chain %s has %d more broken links. ", c.ID, n)
 		}
 	}
 	if bySequence > 0 {
@@ -82,20 +108,14 @@ func missing(g facts.Gap) string {
 		g.After.Number+1, g.Before.Number-1)
 }
 
-// partly says what there is of the residues at a broken link that are there in part.
-func (q *query) partly(g facts.Gap) (text string) {
-	thin := q.x.Lacks(facts.AllAtoms, q.chainSites(g.After.Chain)).Refusal() != ""
-	for i := range q.x.Sites {
-		s := &q.x.Sites[i]
-		if s.Ref != g.After && s.Ref != g.Before || !s.Kind.Polymer() {
-			continue
-		}
-		if names := q.x.AtomNames([]int{i}); !s.Whole && len(names) <= 3 && !thin {
-			text += fmt.Sprintf("; of %s only %s %s there", s.Ref.Short(), words.Join(names, len(names)),
-				facts.Plural(len(names), "is", "are"))
-		}
+// partly says what there is of a residue of which only a few atoms are there; empty: there are more.
+func (q *query) partly(site int) string {
+	names := q.x.AtomNames([]int{site})
+	if q.x.Sites[site].Whole || len(names) > 3 {
+		return ""
 	}
-	return text
+	return fmt.Sprintf("; of %s only %s %s there", q.x.Sites[site].Ref.Short(), words.Join(names, len(names)),
+		facts.Plural(len(names), "is", "are"))
 }
 
 // addUnbroken says that no link is broken of the chains that have links which can be told.
@@ -132,9 +152,6 @@ func (q *query) addInsertions(p *part, chains []facts.Chain) {
 
 // addJumps adds the jumps of the numbers at links that are not broken.
 func addJumps(p *part, c facts.Chain) {
-	if len(c.Jumps) == 0 {
-		return
-	}
 	var list []string
 	for _, j := range c.Jumps {
 		list = append(list, fmt.Sprintf("from %d%s to %d%s", j.After.Number, j.After.Ins, j.Before.Number,
@@ -148,15 +165,12 @@ func addJumps(p *part, c facts.Chain) {
 
 // addUntold adds the links that cannot be told.
 func addUntold(p *part, c facts.Chain) {
-	switch n := len(c.Untold); {
-	case n == 0:
-	case n == c.Length-1:
-		p.add("Whether the links of chain %s are broken cannot be told: the atoms that would show it are not there. ",
-			c.ID)
-	default:
-		p.add("Whether the %s %s of chain %s %s broken cannot be told: the atoms that would show it are not there. ",
-			facts.Plural(n, "link", "links"), followings(c.Untold), c.ID, facts.Plural(n, "is", "are"))
+	which := "links of chain " + c.ID + " are"
+	if n := len(c.Untold); n < c.Length-1 {
+		which = fmt.Sprintf("%s %s of chain %s %s", facts.Plural(n, "link", "links"), followings(c.Untold), c.ID,
+			facts.Plural(n, "is", "are"))
 	}
+	p.add("Whether the %s broken cannot be told: the atoms that would show it are not there. ", which)
 }
 
 // followings names pairs of residues that follow each other.
@@ -169,7 +183,7 @@ func followings(list []facts.Following) string {
 }
 
 // addEnds says what is missing at the ends of the chains.
-func (q *query) addEnds(p *part, chains []facts.Chain) {
+func addEnds(p *part, chains []facts.Chain) {
 	var known []string
 	for _, c := range chains {
 		if c.Before != nil {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"pleat/internal/structure"
 )
 
 // item is one thing in a question: a concept of the vocabulary, or an entity, whose concept starts with @.
@@ -82,9 +84,6 @@ func (n residueNumber) String() string {
 
 // parseNumber reads a number with or without an insertion code.
 func parseNumber(text string) residueNumber {
-	digits := strings.TrimRight(text, letters)
-	value, _ := strconv.Atoi(digits) // patterns let nothing else pass
-	return residueNumber{value, text[len(digits):]}
+	n, _ := structure.ParseResidueNumber(text) // patterns let nothing else pass
+	return residueNumber{n.Value, n.Ins}
 }
-
-const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -19,9 +19,9 @@ func (q *query) overview() part {
 }
 
 func (q *query) chainList() part {
-	p, chains := part{sure: Measured}, q.polymers()
-	p.add("The structure has %s.", facts.Quantity(len(chains), "chain", "chains"))
-	for _, c := range facts.Head(chains, maxListed) {
+	p := part{sure: Measured}
+	p.add("The structure has %s.", facts.Quantity(len(q.f.Chains), "chain", "chains"))
+	for _, c := range facts.Head(q.polymers(), maxListed) {
 		p.add(" Chain %s (%s): %s.", c.ID, residues(c.Length), facts.KindName(c.Kind))
 	}
 	if q.f.Renamed != "" {

@@ -194,13 +194,14 @@ func chargeOf(q *query, p *part, g group) {
 		p.add("has no residue whose charge is known")
 		return
 	}
-	sum, plus, minus := 0, q.newTally("LYS", "ARG"), q.newTally("ASP", "GLU")
+	sum, plus, minus := 0, tally{codes: []string{"LYS", "ARG"}}, tally{codes: []string{"ASP", "GLU"}}
 	for _, i := range g.sites {
-		switch charge := q.x.Sites[i].Charge(); {
+		charge := q.x.Sites[i].Charge()
+		switch sum += charge; {
 		case charge > 0:
-			sum += plus.count(i, charge)
+			plus.count(q.x.Sites[i].Ref, charge)
 		case charge < 0:
-			sum += minus.count(i, charge)
+			minus.count(q.x.Sites[i].Ref, charge)
 		}
 	}
 	sign := strings.Replace(fmt.Sprintf("%+d", sum), "+0", "0", 1)
@@ -223,27 +224,21 @@ func chargeOf(q *query, p *part, g group) {
 	q.addTitrations(p, g)
 }
 
-// tally counts charged side chains, and collects their names.
+// tally counts charged side chains, and adds their component codes to those that are always named.
 type tally struct {
-	q     *query
 	n     int
 	codes []string
 }
 
-// newTally begins with the codes that are always named.
-func (q *query) newTally(codes ...string) *tally { return &tally{q: q, codes: codes} }
-
-// count adds a residue and returns its charge.
-func (t *tally) count(site, charge int) int {
+func (t *tally) count(r facts.ResidueRef, charge int) {
 	t.n++
-	code := structure.CanonicalComponent(t.q.x.Sites[site].Ref.Name)
+	code := structure.CanonicalComponent(r.Name)
 	if charge > 1 || charge < -1 {
 		code += fmt.Sprintf(" with %+d", charge)
 	}
 	if !slices.Contains(t.codes, code) {
 		t.codes = append(t.codes, code)
 	}
-	return charge
 }
 
 func (t *tally) names() string { return strings.Join(t.codes, ", ") }
@@ -271,23 +266,18 @@ func (q *query) addTitrations(p *part, g group) {
 }
 
 func weightOf(q *query, p *part, g group) {
-	mass, unknown := q.x.Mass(g.sites)
+	mass, _ := q.x.Mass(g.sites)
 	if g.chain != nil && g.chain.Mass != nil {
 		mass = *g.chain.Mass
 	}
-	if unknown == len(g.sites) {
+	unknown := keep(g.sites, func(i int) bool { _, n := q.x.Mass([]int{i}); return n > 0 })
+	if len(unknown) == len(g.sites) {
 		p.add("has no residue whose mass is known")
 		return
 	}
 	p.add("weighs %.1f Da (%.2f kDa)", mass, mass/1000)
-	if unknown > 0 {
-		var left []int
-		for _, i := range g.sites {
-			if _, n := q.x.Mass([]int{i}); n > 0 {
-				left = append(left, i)
-			}
-		}
-		p.add(", without %s of unknown mass (%s)", residues(unknown), q.ranges(p, left))
+	if len(unknown) > 0 {
+		p.add(", without %s of unknown mass (%s)", residues(len(unknown)), q.ranges(p, unknown))
 	}
 }
 

@@ -266,6 +266,8 @@ func (s *scanner) mutation(m []string) []item {
 	switch {
 	case len(readings) == 0:
 		return change
+	case oneOf(s.peek(wordsIn(m)), "- to through until") && strings.ContainsAny(s.peek(wordsIn(m)+1), "0123456789"):
+		return nil // the first of a range: H82A-H84
 	case s.exists(before):
 		return unclear(m, readings[0].String(), "a mutation of "+before.String())
 	}
@@ -366,8 +368,8 @@ func (s *scanner) bareChain(w string) string {
 	case announced && letter:
 		return s.chainOf(w)
 	case !s.chains[w]:
-		// In the midst of a sentence a capital A is no article.
-		if w == "A" && !s.shouted && s.last != "" && (joined || strings.EqualFold(s.last, "between")) {
+		// In the midst of a sentence a capital A is no article: 82-A, between A and B.
+		if w == "A" && !s.shouted && s.last != "" && (joined || oneOf(strings.ToLower(s.last), "between - : /")) {
 			return w
 		}
 		return ""

@@ -23,8 +23,8 @@ var spellings = strings.NewReplacer(
 var token = regexp.MustCompile(`(?:[\pL'*+]|\p{Nd}+(?:\.\p{Nd}+)*)+|[-?;!\n,:/.]|[\p{Sm}\p{N}_#@\\^‰]`)
 
 var (
-	// dots is a range of residues as databases write it: 5..9.
-	dots = regexp.MustCompile(`(\d[A-Za-z]?) ?(?:\.\.+=?|…) ?(-?\d)`)
+	// dots is a range of residues as databases write it: 5..9; 5, …, 9.
+	dots = regexp.MustCompile(`(\d[A-Za-z]?),? ?(?:\.\.+=?|…),? ?(-?\d)`)
 	// thousands is a number such as 1,000, and no list: no number in it begins with 0.
 	thousands = regexp.MustCompile(`(^|[^\d,])(\d{1,3}),(0\d\d)(?:\b|$)`)
 	// minus is a spoken minus sign, and abbreviation that of number with its point.
@@ -86,7 +86,8 @@ func (r *tokenReader) token(start, end int) {
 			r.endSentence()
 		}
 	case "-":
-		joins := unicode.IsDigit(before) || unicode.IsDigit(after) || unicode.IsSpace(before) && unicode.IsSpace(after)
+		joins := unicode.IsDigit(before) || unicode.IsDigit(after) || r.endsInCode() ||
+			unicode.IsSpace(before) && unicode.IsSpace(after)
 		switch {
 		case unicode.IsDigit(after) && !isWordRune(before):
 			r.minus = t
@@ -99,6 +100,13 @@ func (r *tokenReader) token(start, end int) {
 		r.words, r.minus = append(r.words, expand(r.minus+t)...), ""
 	}
 }
+
+// endsInCode reports whether the last word ends in a number with an insertion code: H82A-H84.
+func (r *tokenReader) endsInCode() bool {
+	return len(r.words) > 0 && insertionCode.MatchString(r.words[len(r.words)-1])
+}
+
+var insertionCode = regexp.MustCompile(`\d[A-Za-z]$`)
 
 // isWordRune reports whether a hyphen or a name behind a character goes on with its word.
 func isWordRune(r rune) bool {

@@ -62,7 +62,7 @@ func (x *Index) chainFacts(r Polymer) Chain {
 		First:    sites[0].Ref,
 		Last:     sites[len(sites)-1].Ref,
 		Sequence: ch.Sequence(),
-		Links:    x.links(r),
+		Links:    x.Links(r).head(),
 		Polymer:  r,
 	}
 	c.Composition = x.Composition(r.sites())

@@ -37,8 +37,8 @@ type Following struct {
 	Before ResidueRef `json:"before"`
 }
 
-// Links are the links between the residues of a chain that are not as one expects. Each list has at most maxList
-// entries.
+// Links are the links between the residues of a chain that are not as one expects. In Facts each list has at most
+// maxList entries; Index.Links has all.
 type Links struct {
 	// Gaps are the broken links.
 	Gaps []Gap `json:"gaps,omitempty"`
@@ -67,8 +67,8 @@ func follows(a, b ResidueRef) bool {
 	return b.Number == a.Number+1 || b.Number == a.Number && b.Ins != a.Ins
 }
 
-// links looks at every link of a chain.
-func (x *Index) links(r Polymer) Links {
+// Links looks at every link of a chain.
+func (x *Index) Links(r Polymer) Links {
 	out := Links{Circular: x.Circular(r)}
 	absent := x.absent[r.Chain]
 	for i := r.Lo + 1; i < r.Hi; i++ {
@@ -94,11 +94,16 @@ func (x *Index) links(r Polymer) Links {
 			out.Jumps = append(out.Jumps, Following{a, b})
 		}
 	}
-	out.Gaps, out.Jumps, out.Untold = Head(out.Gaps, maxList), Head(out.Jumps, maxList), Head(out.Untold, maxList)
 	if absent != nil {
 		out.Before, out.After = &absent[0], &absent[len(absent)-1]
 	}
 	return out
+}
+
+// head returns the links with lists of at most maxList entries.
+func (l Links) head() Links {
+	l.Gaps, l.Jumps, l.Untold = Head(l.Gaps, maxList), Head(l.Jumps, maxList), Head(l.Untold, maxList)
+	return l
 }
 
 // present returns a structure without the residues that have no atoms, and how many of them each chain has before each

@@ -81,7 +81,7 @@ type targetChain struct {
 	author string
 	length int // 0: not known
 	// residues are those of a structure in order, as the authors name them, and places their positions.
-	residues []ResidueName
+	residues []structure.ResidueNumber
 	places   []int
 	kind     structure.Kind
 }
@@ -129,15 +129,15 @@ func (c *compiler) readChains(s *structure.Structure) error {
 // addResidues adds residues of a chain. One without atoms has a number that only continues those around it, so that one
 // with atoms and the same number is meant.
 func (t *targetChain) addResidues(residues []structure.Residue) {
-	resolved := map[ResidueName]bool{}
+	resolved := map[structure.ResidueNumber]bool{}
 	for i := range residues {
 		if r := &residues[i]; len(r.Atoms) > 0 {
-			resolved[ResidueName{r.Auth, r.Ins}] = true
+			resolved[r.AuthorNumber()] = true
 		}
 	}
 	for i := range residues {
 		r := &residues[i]
-		name := ResidueName{r.Auth, r.Ins}
+		name := r.AuthorNumber()
 		if len(r.Atoms) == 0 && resolved[name] {
 			name.Ins = "-" // which nobody can name
 		}
@@ -154,21 +154,28 @@ func (c *compiler) nameOf(chain *targetChain) string {
 	return chain.name
 }
 
-// chainOf returns the chain whose residues are named.
+// chainOf returns the chain whose residues are named. Authors give a ligand the name of a chain that it belongs to, which
+// is the one meant.
 func (c *compiler) chainOf(one *ChainResidues) (*targetChain, error) {
 	var have, labels []string
 	var found *targetChain
 	for i := range c.chains {
-		name := c.nameOf(&c.chains[i])
-		if have = append(have, name); name == one.Chain {
-			found = &c.chains[i]
-			labels = append(labels, found.name)
+		chain := &c.chains[i]
+		name := c.nameOf(chain)
+		have = append(have, name)
+		switch {
+		case name != one.Chain:
+		case found == nil || chain.kind.Polymer() && !found.kind.Polymer():
+			found, labels = chain, []string{chain.name}
+		case chain.kind.Polymer() == found.kind.Polymer():
+			labels = append(labels, chain.name)
 		}
 	}
 	switch {
 	case found == nil:
+		slices.Sort(have)
 		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q; the target has the chains %s",
-			pleat.Clip(one.Chain), pleat.ListNames(have, 20))
+			pleat.Clip(one.Chain), pleat.ListNames(slices.Compact(have), 20))
 	case len(labels) > 1:
 		return nil, pleat.InvalidField(one.Field+".chain_id", " is %q, which the authors call %d chains of the "+
 			"target; name one by its label with \"numbering\": \"label\": %s", pleat.Clip(one.Chain), len(labels),
@@ -215,7 +222,7 @@ func (c *compiler) places(chain *targetChain, r ResidueRange, field, name string
 		return chain.byPosition(r, field, name)
 	}
 	var ends [2]int
-	for k, end := range []ResidueName{r.First, r.Last} {
+	for k, end := range []structure.ResidueNumber{r.First, r.Last} {
 		at := slices.Index(chain.residues, end)
 		switch {
 		case at < 0:
@@ -235,10 +242,10 @@ func (c *compiler) places(chain *targetChain, r ResidueRange, field, name string
 }
 
 // near says which insertion codes a number has, after a message that a residue is not there; empty: none.
-func (t *targetChain) near(n ResidueName) string {
+func (t *targetChain) near(n structure.ResidueNumber) string {
 	var others []string
 	for _, r := range t.residues {
-		if r.Number == n.Number && r.Ins != "-" {
+		if r.Value == n.Value && r.Ins != "-" {
 			others = append(others, r.String())
 		}
 	}
@@ -251,20 +258,20 @@ func (t *targetChain) near(n ResidueName) string {
 // byPosition returns the positions of a range of positions.
 func (t *targetChain) byPosition(r ResidueRange, field, name string) ([]int, error) {
 	var places []int
-	for _, end := range []ResidueName{r.First, r.Last} {
+	for _, end := range []structure.ResidueNumber{r.First, r.Last} {
 		switch {
 		case end.Ins != "":
 			return nil, pleat.InvalidField(field, " is %s; positions count from 1 and have no insertion codes; with "+
 				"\"numbering\": \"author\" a structure's residues go by the numbers of its authors", end)
-		case end.Number < 1 || end.Number > t.length:
+		case end.Value < 1 || end.Value > t.length:
 			return nil, pleat.InvalidField(field, " is %s; chain %s of the target has residues 1 to %d", end, name,
 				t.length)
 		}
 	}
-	if r.First.Number > r.Last.Number {
+	if r.First.Value > r.Last.Value {
 		return nil, pleat.InvalidField(field, " is %s..%s; a range must ascend", r.First, r.Last)
 	}
-	for n := r.First.Number; n <= r.Last.Number; n++ {
+	for n := r.First.Value; n <= r.Last.Value; n++ {
 		places = append(places, n)
 	}
 	return places, nil

@@ -10,6 +10,7 @@ import (
 
 	"pleat"
 	"pleat/internal/design"
+	"pleat/internal/structure"
 )
 
 // DesignPlan is a design: a spec of the caller's, or the task that a spec is compiled from.
@@ -46,17 +47,9 @@ type ChainResidues struct {
 	Field    string // in the request
 }
 
-// ResidueRange is a residue or, if the ends differ, all from First to Last.
-type ResidueRange struct{ First, Last ResidueName }
-
-// ResidueName is the position of a residue or, as the authors of a structure name it, its number and insertion code.
-type ResidueName struct {
-	Number int
-	Ins    string
-}
-
-// String returns the name as files show it: 82A.
-func (n ResidueName) String() string { return strconv.Itoa(n.Number) + n.Ins }
+// ResidueRange is a residue or, if the ends differ, all from First to Last. They are positions or, where the task says
+// so, the numbers of the authors.
+type ResidueRange struct{ First, Last structure.ResidueNumber }
 
 // Binder is what is designed.
 type Binder struct {
@@ -274,9 +267,6 @@ func readResidues(f *fields, name string, most int) []ChainResidues {
 	return out
 }
 
-// residueText is a residue with an insertion code, or a range.
-var residueText = regexp.MustCompile(`^(-?[0-9]{1,9})([A-Za-z]?)(?:\.\.(-?[0-9]{1,9})([A-Za-z]?))?$`)
-
 // readRanges reads res_idx: numbers, and texts such as 52A and 82A..84.
 func readRanges(in *fields, raw json.RawMessage) []ResidueRange {
 	var list []json.RawMessage
@@ -286,32 +276,35 @@ func readRanges(in *fields, raw json.RawMessage) []ResidueRange {
 	}
 	out := make([]ResidueRange, len(list))
 	for k, item := range list {
-		var text string
-		if json.Unmarshal(item, &out[k].First.Number) == nil && string(item) != "null" {
-			out[k].Last = out[k].First
-			continue
-		}
-		var m []string
-		if json.Unmarshal(item, &text) == nil {
-			m = residueText.FindStringSubmatch(text)
-		}
-		if m == nil {
+		var ok bool
+		if out[k], ok = readRange(item); !ok {
 			field := fmt.Sprintf("%s[%d]", in.pathOf("res_idx"), k)
 			in.fail(field, " is %s; it must be a whole number, or a text such as \"52A\" or \"82A..84\"", clip(item))
 			return nil
-		}
-		out[k].First = residueName(m[1], m[2])
-		if out[k].Last = out[k].First; m[3] != "" {
-			out[k].Last = residueName(m[3], m[4])
 		}
 	}
 	return out
 }
 
-// residueName returns the name of a residue from what residueText has matched.
-func residueName(number, ins string) ResidueName {
-	n, _ := strconv.Atoi(number) // at most nine digits
-	return ResidueName{n, ins}
+// readRange reads a number, or a text with one residue or two.
+func readRange(raw json.RawMessage) (out ResidueRange, ok bool) {
+	var text string
+	if json.Unmarshal(raw, &out.First.Value) == nil && string(raw) != "null" {
+		out.Last = out.First
+		return out, true
+	}
+	if json.Unmarshal(raw, &text) != nil {
+		return out, false
+	}
+	first, last, isRange := strings.Cut(text, "..")
+	if !isRange {
+		last = first
+	}
+	out.First, ok = structure.ParseResidueNumber(first)
+	if ok {
+		out.Last, ok = structure.ParseResidueNumber(last)
+	}
+	return out, ok
 }
 
 // readBinder reads what is designed.

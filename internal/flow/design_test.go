@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -317,12 +318,12 @@ func FuzzReadDesignRow(f *testing.F) {
 // kabat is residues 78 to 86 of chain B of 1IGY, whose numbers have insertion codes, behind three of a tag.
 func kabat() *structure.Structure {
 	c := structure.Chain{ID: "H", Label: "B", Kind: structure.Protein}
-	for _, n := range []ResidueName{{-1, ""}, {0, ""}, {1, ""}, {78, ""}, {79, ""}, {80, ""}, {81, ""}, {82, ""}, {82, "A"},
-		{82, "B"}, {82, "C"}, {83, ""}, {84, ""}, {85, ""}, {86, ""}} {
+	for _, text := range strings.Fields("-1 0 1 78 79 80 81 82 82A 82B 82C 83 84 85 86") {
+		n, _ := structure.ParseResidueNumber(text)
 		c.Residues = append(c.Residues, structure.Residue{
 			Comp: "SER",
 			Seq:  len(c.Residues) + 1,
-			Auth: n.Number,
+			Auth: n.Value,
 			Ins:  n.Ins,
 		})
 	}
@@ -370,6 +371,16 @@ func TestAuthorNumbers(t *testing.T) {
 	two.Chains[1].ID = "A"
 	if got := compiled(`"numbering":"author","epitope":[{"chain_id":"A","res_idx":[101]}]`, two); !strings.Contains(got,
 		`chain_id is "A", which the authors call 2 chains of the target`) {
+		t.Error(got)
+	}
+	ligand := structure.Residue{Comp: "ATP", Auth: 101}
+	two.Chains[1] = structure.Chain{ID: "A", Label: "E", Kind: structure.Ligand, Residues: []structure.Residue{ligand}}
+	const redesign = `"protocol":"sequence_only","numbering":"author","redesign":[{"chain_id":"A","res_idx":[102]}]`
+	if got := compiled(redesign, two); !strings.Contains(got, `res_index: "2"`) {
+		t.Error(got) // the ligand of chain A has its name
+	}
+	slices.Reverse(two.Chains)
+	if got := compiled(redesign, two); !strings.Contains(got, `res_index: "2"`) {
 		t.Error(got)
 	}
 	last := []structure.Residue{{Comp: "GLY", Seq: 600, Auth: 600}}

@@ -348,12 +348,8 @@ func (f *fields) failMisspelt() (found bool) {
 // refuseUnknown refuses every field that no call has read, here and in nested objects.
 func (f *fields) refuseUnknown() {
 	for _, name := range f.unknown() {
-		hint := f.misspells(name)
-		if near := words.Nearest(name, f.known); hint == "" && near != "" {
-			hint = f.spell(name, near)
-		}
-		if hint != "" {
-			f.failUnknown(name, hint)
+		if near := words.Nearest(name, f.known); near != "" {
+			f.failUnknown(name, f.spell(name, near))
 			continue
 		}
 		f.refuse(pleat.Invalidf("unknown field %q in %s; it may have %s", pleat.Clip(name), f.path,

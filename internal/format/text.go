@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // byteOrderMark begins files of Windows editors.
@@ -27,7 +28,7 @@ func Decode(data []byte) (string, error) {
 			continue
 		}
 		if _, n := utf8.DecodeRuneInString(text[at:]); n == 1 {
-			line, column := position(text, at)
+			line, column := words.LineAndColumn(data, at)
 			return "", pleat.Invalidf("is not text in UTF-8 (line %d, column %d); save it as UTF-8", line, column)
 		}
 	}
@@ -56,13 +57,6 @@ func decodeUTF16(data []byte, order binary.ByteOrder) (string, error) {
 		units[i] = order.Uint16(data[2*i:])
 	}
 	return string(utf16.Decode(units)), nil
-}
-
-// position returns the line and the column, in characters, of a byte of a text, both counted from 1.
-func position(text string, at int) (line, column int) {
-	before := text[:at]
-	line = 1 + strings.Count(before, "\n")
-	return line, 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
 // notTextKinds are kinds of file that people take for text, by their first bytes as a program that expects text may

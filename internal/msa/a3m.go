@@ -80,11 +80,11 @@ func (b *builder) read(r io.Reader) error {
 	for lines.Scan() {
 		line := lines.Bytes()
 		if n++; n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 			if name := otherFormat.Find(line); name != nil {
 				return fmt.Errorf("it is in the format %s; convert it to A3M, for example with reformat.pl of HH-suite",
 					bytes.TrimPrefix(name, []byte("# ")))
 			}
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 			if b.complex == nil {
 				b.complex = complexOf(string(bytes.TrimRight(line, "\r \t")))
 			}

@@ -52,7 +52,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ text, query, want string }{
 		{"", "MK", "it has no sequence"},
 		{"#1\t1\n", "MK", "it has no sequence"},
-		{"# STOCKHOLM 1.0\n\na MK\n", "MK", "it is in the format STOCKHOLM; convert it to A3M, for example with " +
+		{"\ufeff# STOCKHOLM 1.0\n\na MK\n", "MK", "it is in the format STOCKHOLM; convert it to A3M, for example with " +
 			"reformat.pl of HH-suite"},
 		{"MK\n", "MK", "line 1 comes before the first name, which begins with >"},
 		{">a\n\n>b\nMK\n", "MK", "line 3 begins a row after a bad one: row 1 is empty; it must be the sequence itself"},

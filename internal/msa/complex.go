@@ -160,10 +160,10 @@ func (c *complexReader) split(i int) *Alignment {
 	for n, row := range c.rows {
 		parts := c.parts(row.Text)
 		part := parts[i]
-		isQuery := part == first.Text && (n == 0 || row.Name == self)
+		covered := aligned(parts)
 		switch {
-		case isQuery:
-		case aligned(parts) > 1:
+		case n == 0 && covered > 0, covered == 1 && part == first.Text && row.Name == self: // the query itself
+		case covered > 1: // here and in the pairs of all other chains
 			pairs.Rows = append(pairs.Rows, Row{row.Name, part})
 		case aligns(part):
 			out.Rows = append(out.Rows, Row{row.Name, part})

@@ -53,3 +53,26 @@ func TestReadComplex(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Rows with one index belong together, whatever the names of the rows say and however few chains the first one aligns.
+func TestPairsBelongTogether(t *testing.T) {
+	t.Parallel()
+	const text = "#2,2,2\t1,1,1\n>101\t102\nMKGG--\n>101\nMKAA--\n>103\n----CC\n>pair\nMRGACD\n"
+	for query, want := range map[string][]string{
+		"MK": {"MK", "MK", "MR"},
+		"GG": {"GG", "AA", "GA"},
+		"CC": {"CC", "--", "CD"},
+	} {
+		a, err := msa.Read(strings.NewReader(text), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, row := range a.Pairs.Rows {
+			got = append(got, row.Text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", query, diff)
+		}
+	}
+}

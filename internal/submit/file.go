@@ -18,6 +18,7 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/pae"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 	"pleat/internal/yamltree"
 )
 
@@ -215,7 +216,7 @@ func checkJSON(r io.Reader) error {
 		return err
 	}
 	at := int(bad.Offset)
-	line, column := api.LineAndColumn(data, at-1)
+	line, column := words.LineAndColumn(data, at-1)
 	switch {
 	case at > 0 && json.Valid(data[:at-1]):
 		return fmt.Errorf("it has data after its JSON document, at line %d, column %d", line, column)

@@ -1,9 +1,18 @@
 package words
 
 import (
+	"bytes"
 	"fmt"
 	"unicode"
+	"unicode/utf8"
 )
+
+// LineAndColumn returns the line and the column, in characters, of a byte of a text, both counted from 1.
+func LineAndColumn(text []byte, at int) (line, column int) {
+	before := text[:min(at, len(text))]
+	line = 1 + bytes.Count(before, []byte("\n"))
+	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+}
 
 // Character describes a character for a message. One that is invisible, or that a reader would take for a character of
 // ASCII, has its code point and what it is: 'А' (U+0410, a Cyrillic letter that looks like A).

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/cli"
+	"pleat/internal/structure"
 )
 
 // withoutStructure returns the target of the command line that is no structure; nil: it is one, which the argument
@@ -92,9 +92,8 @@ func binderInput(cmd *cobra.Command) map[string]any {
 	return binder
 }
 
-// numberRange matches a number of a residue, or a first and a last one. Authors count from any number, and add
-// insertion codes.
-var numberRange = regexp.MustCompile(`^(-?[0-9]{1,6}[A-Za-z]?)(?:-(-?[0-9]{1,6}[A-Za-z]?))?$`)
+// numberRange matches a number of a residue, or a first and a last one.
+var numberRange = regexp.MustCompile(`^(-?[^-]+)(?:-(-?[^-]+))?$`)
 
 // chainResidues parses residues of a chain, such as A:3-9,12, which a flag has. For --redesign a chain is enough. With
 // the numbers of authors, the service finds out which residues a range such as 82A-84 has.
@@ -113,24 +112,25 @@ func chainResidues(text, flag string, author bool) (map[string]any, error) {
 		if m == nil {
 			return nil, wrong
 		}
-		from, errFrom := strconv.Atoi(m[1])
-		to, errTo := strconv.Atoi(cmp.Or(m[2], m[1]))
+		from, okFrom := structure.ParseResidueNumber(m[1])
+		to, okTo := structure.ParseResidueNumber(cmp.Or(m[2], m[1]))
+		isCoded := from.Ins+to.Ins != ""
 		switch {
-		case errFrom == nil && errTo == nil && to < from:
+		case !okFrom || !okTo || !isCoded && to.Value < from.Value:
 			return nil, wrong
 		case author && m[2] != "":
 			residues = append(residues, m[1]+".."+m[2])
 			continue
-		case author && errFrom != nil:
+		case author && isCoded:
 			residues = append(residues, m[1])
 			continue
-		case errFrom != nil:
+		case isCoded:
 			return nil, cli.Usagef("--%s is %q; positions have no insertion codes; --author takes the numbers of the "+
 				"authors", flag, text)
-		case errTo != nil || from < 1 && !author || to-from > 10_000:
+		case !author && from.Value < 1 || to.Value-from.Value > 10_000:
 			return nil, wrong
 		}
-		for n := from; n <= to; n++ {
+		for n := from.Value; n <= to.Value; n++ {
 			residues = append(residues, n)
 		}
 	}
