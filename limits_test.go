@@ -48,6 +48,14 @@ func TestLimitsRefuse(t *testing.T) {
 	}
 }
 
+// A table of thousands of chains counts the tokens of each several times.
+func TestTokensOfChainAllocateNothing(t *testing.T) {
+	j := Job{Sequences: []Sequence{{Kind: Protein, Text: strings.Repeat("GCGYDPCTGX", 100), Count: 1}}}
+	if n := testing.AllocsPerRun(10, func() { j.Tokens(ModelLimits{}) }); n > 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
 // The numbers are those of the packages: OpenFold3 0.5.0 for residues within and at the ends of chains, and RDKit for
 // SMILES.
 func TestTokens(t *testing.T) {
