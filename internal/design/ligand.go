@@ -37,7 +37,7 @@ func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
 		if codes, err = readCCD(ccd); err != nil {
 			return nil, err
 		}
-		residues, tokens = len(codes), atomsOf(codes)
+		residues, tokens = len(codes), tokensOf(codes)
 		if out["ccd"] = any(codes); len(codes) == 1 {
 			out["ccd"] = codes[0]
 		}
@@ -72,16 +72,11 @@ func readSMILES(n yamltree.Node) (text string, tokens int, err error) {
 	return text, max(tokens, 1), nil
 }
 
-// atomsOf returns the atoms but hydrogen of components, each of which is a token. One whose definition is not known
-// here counts as the largest.
-func atomsOf(codes []string) int {
-	n := 0
+// tokensOf returns the tokens of components, as those of a fold have them.
+func tokensOf(codes []string) (n int) {
 	for _, code := range codes {
-		if e, known := chem.LookUp(code); known {
-			n += max(1, e.Heavy)
-		} else {
-			n += chem.MaxAtoms
-		}
+		ligand := pleat.Sequence{Kind: pleat.Ligand, Text: code, CCD: true}
+		n += new(pleat.Job).TokensOf(&ligand, pleat.ModelLimits{})
 	}
 	return n
 }
