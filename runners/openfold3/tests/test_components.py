@@ -1,6 +1,7 @@
 """The dictionary that is embedded in the service is that of biotite. It needs the package."""
 
 import gzip
+import json
 import sys
 import unittest
 from importlib.util import find_spec
@@ -21,6 +22,12 @@ class Components(unittest.TestCase):
             gzip.decompress(FILE.read_bytes()).decode() == components.text(),
             "it is another dictionary; run scripts/components",
         )
+
+    def test_manifest(self):
+        import components
+
+        limits = json.loads((FOLDER / "manifest.json").read_text())["limits"]
+        self.assertEqual(limits["dictionary"], components.atoms()[2])
 
 
 if __name__ == "__main__":
