@@ -122,19 +122,19 @@ func (v *validation) chainLimit(i int) {
 // modificationLimits checks the components that replace residues of a chain.
 func (v *validation) modificationLimits(i int) {
 	s := &v.job.Sequences[i]
+	needed := v.model.Limits.Backbone[s.Kind]
 	for k, m := range s.Modifications {
 		if v.faults.full() {
 			return
 		}
 		at := indexed(s.Path(i)+".modifications", k) + ".ccd"
-		if !v.dictionary(at, m.CCD) {
+		if !v.dictionary(at, m.CCD) || len(needed) == 0 {
 			continue
 		}
 		e, known := v.job.Constraints.definition(m.CCD)
 		if !known || e.Atoms == nil {
 			continue
 		}
-		needed := v.model.Limits.Backbone[s.Kind]
 		for _, name := range needed {
 			if !slices.ContainsFunc(e.Atoms, func(a chem.Atom) bool { return a.Name == name }) {
 				v.fault(at, " is %s, a component without an atom %s; the model %q needs the atoms %s in a modified "+
@@ -149,8 +149,10 @@ func (v *validation) modificationLimits(i int) {
 // unless the model's may be newer.
 func (v *validation) dictionary(field, code string) bool {
 	newest := v.model.Limits.Dictionary
-	if _, known := v.job.Constraints.definition(code); known || newest == "" || newest > chem.DictionaryDate() ||
-		v.job.Constraints.has(code) || !IsCCD(code) {
+	if newest == "" || newest > chem.DictionaryDate() || v.job.Constraints.has(code) || !IsCCD(code) {
+		return true
+	}
+	if _, known := chem.LookUp(code); known {
 		return true
 	}
 	v.fault(field, " is %s, which is not in the Chemical Component Dictionary as the model %q has it", code,
@@ -192,7 +194,13 @@ func (v *validation) confusion(i int) {
 	for _, what := range v.model.Limits.Confuses {
 		for k := range v.job.Sequences[:i] {
 			o := &v.job.Sequences[k]
-			if o.Kind != s.Kind || o.Text != s.Text || !differ(o, s, what) {
+			if o.Kind != s.Kind || o.Text != s.Text {
+				continue
+			}
+			if !differ(o, s, what) {
+				if what == ConfusesModifications {
+					break // those between are like the first
+				}
 				continue
 			}
 			words := map[string]string{

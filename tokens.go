@@ -62,7 +62,8 @@ func (j *Job) sizeOf(s *Sequence, l *ModelLimits) entitySize {
 		if m.Residue < 1 || m.Residue > len(s.Text) {
 			continue // a fault of its own
 		}
-		if parent, _ := chem.LookUp(l.parent(s.Kind, m.CCD)); parent.Heavy > 0 {
+		if code := l.parent(s.Kind, m.CCD); code != "" {
+			parent, _ := chem.LookUp(code)
 			out.atoms += parent.Heavy - parent.Leaving - residueAtoms(s.Kind, s.Text[m.Residue-1])
 			continue
 		}
