@@ -2,8 +2,10 @@ package pleat
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"pleat/internal/chem"
 )
@@ -79,6 +81,20 @@ func (l *ModelLimits) Check() error {
 					strings.Join(list.known, ", "))
 			}
 		}
+	}
+	for _, kind := range slices.Concat(l.PocketBinders, l.PocketResidues, slices.Collect(maps.Keys(l.Backbone))) {
+		if kind.ItemKey() == "" {
+			return fmt.Errorf("limits names the kind %q; it must be protein, rna, dna or ligand", Clip(string(kind)))
+		}
+	}
+	for code, parent := range l.AsParents {
+		standard := func(kind EntityKind) bool { return chem.IsResidueCode(string(kind), parent) }
+		if !slices.ContainsFunc([]EntityKind{Protein, RNA, DNA}, standard) {
+			return fmt.Errorf("limits.as_parents folds %s as %s, which is no standard residue", Clip(code), Clip(parent))
+		}
+	}
+	if _, err := time.Parse(time.DateOnly, l.Dictionary); l.Dictionary != "" && err != nil {
+		return fmt.Errorf("limits.dictionary is %q; it must be a date such as 2026-01-16", Clip(l.Dictionary))
 	}
 	for _, n := range []int{
 		l.Chains, l.Polymers, l.Ligands, l.Residues, l.MinChains, l.MinTokens, l.MinAtoms, l.SMILES, l.Affinities,
