@@ -117,6 +117,9 @@ func (v *validation) componentSMILES(i int) {
 	if err == nil {
 		err = chem.CheckAtoms(read.Atoms)
 	}
+	if err == nil {
+		_, err = chem.CheckSMILES(read.SMILES)
+	}
 	if err != nil {
 		v.fault(field, " %s", err)
 		return

@@ -2,8 +2,10 @@ package pleat
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"pleat/internal/chem"
 )
@@ -80,6 +82,20 @@ func (l *ModelLimits) Check() error {
 			}
 		}
 	}
+	for _, kind := range slices.Concat(l.PocketBinders, l.PocketResidues, slices.Collect(maps.Keys(l.Backbone))) {
+		if kind.ItemKey() == "" {
+			return fmt.Errorf("limits names the kind %q; it must be protein, rna, dna or ligand", Clip(string(kind)))
+		}
+	}
+	for code, parent := range l.AsParents {
+		standard := func(kind EntityKind) bool { return chem.IsResidueCode(string(kind), parent) }
+		if !slices.ContainsFunc([]EntityKind{Protein, RNA, DNA}, standard) {
+			return fmt.Errorf("limits.as_parents folds %s as %s, which is no standard residue", Clip(code), Clip(parent))
+		}
+	}
+	if _, err := time.Parse(time.DateOnly, l.Dictionary); l.Dictionary != "" && err != nil {
+		return fmt.Errorf("limits.dictionary is %q; it must be a date such as 2026-01-16", Clip(l.Dictionary))
+	}
 	for _, n := range []int{
 		l.Chains, l.Polymers, l.Ligands, l.Residues, l.MinChains, l.MinTokens, l.MinAtoms, l.SMILES, l.Affinities,
 		l.AffinityAtoms, l.Pockets,
@@ -122,19 +138,19 @@ func (v *validation) chainLimit(i int) {
 // modificationLimits checks the components that replace residues of a chain.
 func (v *validation) modificationLimits(i int) {
 	s := &v.job.Sequences[i]
+	needed := v.model.Limits.Backbone[s.Kind]
 	for k, m := range s.Modifications {
 		if v.faults.full() {
 			return
 		}
 		at := indexed(s.Path(i)+".modifications", k) + ".ccd"
-		if !v.dictionary(at, m.CCD) {
+		if !v.dictionary(at, m.CCD) || len(needed) == 0 {
 			continue
 		}
 		e, known := v.job.Constraints.definition(m.CCD)
 		if !known || e.Atoms == nil {
 			continue
 		}
-		needed := v.model.Limits.Backbone[s.Kind]
 		for _, name := range needed {
 			if !slices.ContainsFunc(e.Atoms, func(a chem.Atom) bool { return a.Name == name }) {
 				v.fault(at, " is %s, a component without an atom %s; the model %q needs the atoms %s in a modified "+
@@ -149,8 +165,10 @@ func (v *validation) modificationLimits(i int) {
 // unless the model's may be newer.
 func (v *validation) dictionary(field, code string) bool {
 	newest := v.model.Limits.Dictionary
-	if _, known := v.job.Constraints.definition(code); known || newest == "" || newest > chem.DictionaryDate() ||
-		v.job.Constraints.has(code) || !IsCCD(code) {
+	if newest == "" || newest > chem.DictionaryDate() || v.job.Constraints.has(code) || !IsCCD(code) {
+		return true
+	}
+	if _, known := chem.LookUp(code); known {
 		return true
 	}
 	v.fault(field, " is %s, which is not in the Chemical Component Dictionary as the model %q has it", code,
@@ -192,7 +210,13 @@ func (v *validation) confusion(i int) {
 	for _, what := range v.model.Limits.Confuses {
 		for k := range v.job.Sequences[:i] {
 			o := &v.job.Sequences[k]
-			if o.Kind != s.Kind || o.Text != s.Text || !differ(o, s, what) {
+			if o.Kind != s.Kind || o.Text != s.Text {
+				continue
+			}
+			if !differ(o, s, what) {
+				if what == ConfusesModifications {
+					break // those between are like the first
+				}
 				continue
 			}
 			words := map[string]string{

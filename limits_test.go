@@ -48,6 +48,31 @@ func TestLimitsRefuse(t *testing.T) {
 	}
 }
 
+// What a manifest misspells states no limit, so that it is refused.
+func TestLimitsCheck(t *testing.T) {
+	for want, l := range map[string]ModelLimits{
+		`limits.ligand_forms has "sdf"; it may have smiles, ccd`: {LigandForms: []string{"sdf"}},
+		`limits names the kind "proteins"; it must be protein`:   {PocketResidues: []EntityKind{Protein, "proteins"}},
+		`limits names the kind "aa"; it must be protein`:         {Backbone: map[EntityKind][]string{"aa": {"N"}}},
+		`limits.as_parents folds MSE as M, which is no standard`: {AsParents: map[string]string{"MSE": "M"}},
+		`limits.dictionary is "2026"; it must be a date`:         {Dictionary: "2026"},
+		`limits has -1; a limit is 0 or more`:                    {Chains: -1},
+		`limits has distances from 4 to 3 Å, which are none`:     {MinDistance: 4, MaxDistance: 3},
+	} {
+		if err := l.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// A table of thousands of chains counts the tokens of each several times.
+func TestTokensOfChainAllocateNothing(t *testing.T) {
+	j := Job{Sequences: []Sequence{{Kind: Protein, Text: strings.Repeat("GCGYDPCTGX", 100), Count: 1}}}
+	if n := testing.AllocsPerRun(10, func() { j.Tokens(ModelLimits{}) }); n > 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
 // The numbers are those of the packages: OpenFold3 0.5.0 for residues within and at the ends of chains, and RDKit for
 // SMILES.
 func TestTokens(t *testing.T) {

@@ -3,6 +3,7 @@ package pleat
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"pleat/internal/chem"
 )
@@ -61,7 +62,8 @@ func (j *Job) sizeOf(s *Sequence, l *ModelLimits) entitySize {
 		if m.Residue < 1 || m.Residue > len(s.Text) {
 			continue // a fault of its own
 		}
-		if parent, _ := chem.LookUp(l.parent(s.Kind, m.CCD)); parent.Heavy > 0 {
+		if code := l.parent(s.Kind, m.CCD); code != "" {
+			parent, _ := chem.LookUp(code)
 			out.atoms += parent.Heavy - parent.Leaving - residueAtoms(s.Kind, s.Text[m.Residue-1])
 			continue
 		}
@@ -93,21 +95,32 @@ func (j *Job) ligandSize(s *Sequence) entitySize {
 		}
 		return out
 	}
-	heavy, err := chem.CheckSMILES(s.Text)
-	if err != nil {
-		heavy = len(s.Text) // a fault of its own
-	}
-	return entitySize{tokens: max(1, heavy), atoms: max(1, heavy)}
+	heavy := max(1, chem.HeavyAtoms(s.Text)) // a text that is no SMILES is a fault of its own
+	return entitySize{tokens: heavy, atoms: heavy}
 }
 
 // residueAtoms returns the atoms other than hydrogen of a residue within a chain.
 func residueAtoms(kind EntityKind, letter byte) int {
-	e, ok := chem.LookUp(chem.ResidueCode(string(kind), letter))
-	if !ok {
-		return unknownResidue
+	if n := standardAtoms()[kind][letter]; n > 0 {
+		return int(n)
 	}
-	return e.Heavy - e.Leaving
+	return unknownResidue
 }
+
+// standardAtoms are the atoms of standard residues within a chain. Looking one up in the dictionary for each residue of
+// a job takes milliseconds.
+var standardAtoms = sync.OnceValue(func() map[EntityKind][256]uint8 {
+	out := map[EntityKind][256]uint8{}
+	for _, kind := range []EntityKind{Protein, RNA, DNA} {
+		var atoms [256]uint8
+		for letter := range atoms {
+			e, _ := chem.LookUp(chem.ResidueCode(string(kind), byte(letter)))
+			atoms[letter] = uint8(e.Heavy - e.Leaving)
+		}
+		out[kind] = atoms
+	}
+	return out
+})
 
 // parent returns the code of the standard residue that a model folds in place of a modified one; empty: it folds the
 // modified one.

@@ -69,6 +69,7 @@ type Row struct {
 	CustomID  string
 	Job       pleat.Job // with Name, Sequences, Params and Constraints
 	Path      string    // where it stands in the request, such as jobs[3]
+	given     string    // the customId that stands there; empty: none
 	items     []string  // for each sequence of the job, where its item stands
 	jobFields []string  // the fields of the job that stand at Path
 }
@@ -141,7 +142,11 @@ func (r *Row) relocate(fault *pleat.Error) *pleat.Error {
 	default:
 		return fault
 	}
-	return moved(fault, strings.NewReplacer(paths...), r.Path)
+	out := moved(fault, strings.NewReplacer(paths...), r.Path)
+	if r.given != "" && strings.HasPrefix(out.Field, r.Path) {
+		out.Message += fmt.Sprintf(" (customId %q)", pleat.Clip(r.given))
+	}
+	return out
 }
 
 // Count returns the number of rows without making them. A batch that Check has not accepted may have any.

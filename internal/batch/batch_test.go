@@ -360,13 +360,16 @@ func TestRelocateRows(t *testing.T) {
 	ligands := Spec{Kind: pleat.BatchLigands, Sequences: []pleat.Sequence{a}, Ligands: []Ligand{{Text: "C"}}}
 	named := Spec{Kind: pleat.BatchList, Jobs: []Entry{{Name: "own", Sequences: []pleat.Sequence{a}}}}
 	own := Spec{Kind: pleat.BatchList, Jobs: []Entry{{Params: &pleat.Params{}, Sequences: []pleat.Sequence{a}}}}
+	known := Spec{Kind: pleat.BatchList, Jobs: []Entry{{CustomID: "P69905", Sequences: []pleat.Sequence{a}}}}
 	for want, got := range map[string]string{
 		"ligands[0].sequence is wrong":              relocated(ligands, "sequences[1].ligandSequence.sequence"),
 		"sequences[0].proteinChain.cyclic is wrong": relocated(ligands, "sequences[0].proteinChain.cyclic"),
 		"jobs[0].name is wrong":                     relocated(named, "name"),
 		"params.seed is wrong":                      relocated(named, "params.seed"),
-		"jobs[0].params.seed is wrong":              relocated(own, "params.seed"),
-		"jobs[0].sequences has 0 items":             strings.Replace(relocated(own, "sequences"), "is wrong", "has 0 items", 1),
+		`jobs[0].sequences[0].proteinChain.sequence is wrong (customId "P69905")`: relocated(known,
+			"sequences[0].proteinChain.sequence"),
+		"jobs[0].params.seed is wrong":  relocated(own, "params.seed"),
+		"jobs[0].sequences has 0 items": strings.Replace(relocated(own, "sequences"), "is wrong", "has 0 items", 1),
 	} {
 		if got != want {
 			t.Errorf("%s; want %s", got, want)

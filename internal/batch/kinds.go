@@ -32,6 +32,7 @@ func (s *Spec) listRows(yield func(Row) bool) {
 			CustomID: idOr(e.CustomID, i),
 			Job:      s.job(e.Sequences...),
 			Path:     path,
+			given:    e.CustomID,
 			items:    itemsAt(path+".sequences", len(e.Sequences)),
 		}
 		r.Job.Name = e.Name
@@ -127,6 +128,7 @@ func (s *Spec) ligandRows(yield func(Row) bool) {
 			CustomID: idOr(l.CustomID, i),
 			Job:      s.job(slices.Concat(s.Sequences, []pleat.Sequence{ligand})...),
 			Path:     At("ligands", i),
+			given:    l.CustomID,
 			items:    append(itemsAt("sequences", len(s.Sequences)), At("ligands", i)),
 		}
 		if !yield(r) {

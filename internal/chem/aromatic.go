@@ -12,7 +12,8 @@ const (
 )
 
 // checkAromatic returns an error if an aromatic system has no structure of single and double bonds, as c1cccc1, which
-// lacks the hydrogen of an [nH] or an atom. Systems with an atom that is unclear are left to the engine.
+// lacks the hydrogen of an [nH] or an atom. Systems with an atom that is unclear are left to the engine, and so are
+// those of more atoms than a component has: the time grows with their cube.
 func checkAromatic(p *smilesParser) error {
 	needs := make([]need, len(p.graph))
 	near := make([][]int, len(p.graph)) // within aromatic systems
@@ -32,8 +33,8 @@ func checkAromatic(p *smilesParser) error {
 			continue
 		}
 		system := reach(i, near, seen)
-		if len(system) == 1 {
-			continue // its ring is not aromatic
+		if len(system) == 1 || len(system) > MaxAtoms {
+			continue // its ring is not aromatic, or it is too large
 		}
 		if m := newMatching(system, near, needs); m != nil && !m.perfect() {
 			return fmt.Errorf("at position %d: the aromatic system has no structure of single and double bonds; a "+

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	_ "embed" // for components.gz
 	"io"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -41,12 +40,15 @@ func NewEntry(atoms []Atom) Entry {
 	return e
 }
 
-// dictionary is the CCD as far as it is embedded. Codes are sorted; the numbers and names are in their order.
+// codeWidth is the length of the longest code.
+const codeWidth = 5
+
+// dictionary is the CCD as far as it is embedded, without a string for each of its entries: it stays in memory.
 type dictionary struct {
 	date           string
-	codes          []string
-	heavy, leaving []uint8
-	names          []string // lines: a code and the names of its atoms
+	codes          string   // sorted, each with spaces up to codeWidth
+	heavy, leaving []uint8  // in the order of the codes
+	names          []string // lines: a code and the names of its atoms, in that order
 }
 
 var readDictionary = sync.OnceValue(func() *dictionary {
@@ -59,18 +61,18 @@ var readDictionary = sync.OnceValue(func() *dictionary {
 		panic(err)
 	}
 	parts := strings.Split(string(raw), "\n\n")
-	out := &dictionary{
-		date:    parts[0],
-		heavy:   readNumbers(parts[2]),
-		leaving: readNumbers(parts[3]),
-		names:   strings.Split(strings.TrimSpace(parts[4]), "\n"),
-	}
-	before := ""
+	codes, before := strings.Builder{}, ""
 	for line := range strings.SplitSeq(parts[1], "\n") {
 		before = before[:line[0]-'0'] + line[1:]
-		out.codes = append(out.codes, before)
+		codes.WriteString((before + "     ")[:codeWidth])
 	}
-	return out
+	return &dictionary{
+		date:    strings.Clone(parts[0]),
+		codes:   codes.String(),
+		heavy:   readNumbers(parts[2]),
+		leaving: readNumbers(parts[3]),
+		names:   strings.Split(strings.Clone(strings.TrimSpace(parts[4])), "\n"),
+	}
 })
 
 // readNumbers reads numbers up to 255 with spaces between them.
@@ -92,7 +94,9 @@ func DictionaryDate() string { return readDictionary().date }
 // Residues of chains and sugars have the names of their atoms.
 func LookUp(code string) (Entry, bool) {
 	d := readDictionary()
-	i, found := slices.BinarySearch(d.codes, code)
+	i, found := sort.Find(len(d.heavy), func(i int) int {
+		return strings.Compare(code, strings.TrimRight(d.codes[i*codeWidth:(i+1)*codeWidth], " "))
+	})
 	if !found {
 		return Entry{}, false
 	}
@@ -101,11 +105,11 @@ func LookUp(code string) (Entry, bool) {
 
 // atoms returns the atoms of an entry that has names.
 func (d *dictionary) atoms(code string) (out []Atom) {
-	i := sort.Search(len(d.names), func(i int) bool {
+	i, found := sort.Find(len(d.names), func(i int) int {
 		of, _, _ := strings.Cut(d.names[i], " ")
-		return of >= code
+		return strings.Compare(code, of)
 	})
-	if i == len(d.names) || !strings.HasPrefix(d.names[i], code+" ") {
+	if !found {
 		return nil
 	}
 	for _, name := range strings.Fields(d.names[i])[1:] {

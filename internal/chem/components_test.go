@@ -24,7 +24,7 @@ func TestDictionary(t *testing.T) {
 		}
 	}
 	d := readDictionary()
-	if n := len(d.codes); n != 49195 || len(d.heavy) != n || len(d.leaving) != n || len(d.names) != 4403 {
+	if n := len(d.codes) / codeWidth; n != 49195 || len(d.heavy) != n || len(d.leaving) != n || len(d.names) != 4403 {
 		t.Errorf("%d codes with %d and %d numbers, and %d with names", n, len(d.heavy), len(d.leaving), len(d.names))
 	}
 }

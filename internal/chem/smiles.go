@@ -36,14 +36,11 @@ type Molecule struct {
 
 // ParseSMILES reads a SMILES of one molecule, after which the names of the atoms may stand as in ChemAxon extended
 // SMILES: CCO |$C1;C2;O1$|. An atom without a name is called by its element and its number among the atoms of that
-// element. It checks what [CheckSMILES] does. The error is a sentence without its subject.
+// element. It checks the grammar alone. The error is a sentence without its subject.
 func ParseSMILES(s string) (Molecule, error) {
 	text, names, extended := strings.Cut(strings.TrimSpace(s), " ")
 	p := smilesParser{text: text}
 	if err := p.run(); err != nil {
-		return Molecule{}, err
-	}
-	if err := checkChemistry(&p); err != nil {
 		return Molecule{}, err
 	}
 	if extended {
@@ -64,6 +61,16 @@ func CheckSMILES(s string) (heavy int, err error) {
 		return 0, err
 	}
 	return CountHeavy(p.atoms), checkChemistry(&p)
+}
+
+// HeavyAtoms returns the number of atoms other than hydrogen of a SMILES that [CheckSMILES] has accepted; 0 if it
+// cannot be read. It leaves out the chemistry, which takes most of the time.
+func HeavyAtoms(s string) int {
+	p := smilesParser{text: s, several: true}
+	if p.run() != nil {
+		return 0
+	}
+	return CountHeavy(p.atoms)
 }
 
 // readAtomNames reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.

@@ -91,10 +91,13 @@ func TestCheckSMILES(t *testing.T) {
 
 // Whatever the text is, it is read or refused, and what is read has an atom for each name.
 func FuzzSMILES(f *testing.F) {
-	for _, text := range []string{"CCO |$C1;C2;O1$|", "[13C@@H2+]%10CC%10", "c1ccccc1(", "C |$", "[", "%", ")("} {
+	for _, text := range []string{"CCO |$C1;C2;O1$|", "[13C@@H2+]%10CC%10", "c1ccccc1(", "c1ccc2[nH]ccc2c1", "C |$", "[", "%", ")("} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		if heavy, err := CheckSMILES(text); err == nil && heavy != HeavyAtoms(text) {
+			t.Errorf("%q has %d atoms and %d", text, heavy, HeavyAtoms(text))
+		}
 		read, err := ParseSMILES(text)
 		if err != nil {
 			if err.Error() == "" {

@@ -72,10 +72,10 @@ func readSMILES(n yamltree.Node) (text string, tokens int, err error) {
 	return text, max(tokens, 1), nil
 }
 
-// tokensOf returns the tokens of components, as those of a job's ligands are counted.
+// tokensOf returns the tokens of components, as those of a fold have them.
 func tokensOf(codes []string) (n int) {
 	for _, code := range codes {
-		ligand := pleat.Sequence{Kind: pleat.Ligand, CCD: true, Text: code}
+		ligand := pleat.Sequence{Kind: pleat.Ligand, Text: code, CCD: true}
 		n += new(pleat.Job).TokensOf(&ligand, pleat.ModelLimits{})
 	}
 	return n

@@ -46,7 +46,10 @@ func (r *record) readLigand(in *reading) error {
 		}
 		var more string
 		more, name = splitName(l.text)
-		text += more
+		if text += more; len(text) > pleat.MaxSMILES {
+			return pleat.Invalidf("line %d: the SMILES of %s has more than %d letters", l.number, r.place(),
+				pleat.MaxSMILES)
+		}
 	}
 	r.ligand = text
 	switch {

@@ -66,6 +66,18 @@ def codes(sequences: Iterable[Mapping[str, Any]]) -> set[str]:
     return out.union(code for s in sequences for _, code in modifications(s))
 
 
+def without_hydrogens(sequences: Iterable[Mapping[str, Any]], dictionary: Dictionary) -> dict[str, Any]:
+    """The dictionary's molecules whose affinity is asked for, without hydrogens, where these make them too large: the
+    package counts them in entries of the dictionary, and not in a SMILES."""
+    asked = {s["sequence"] for s in sequences if s.get("is_ccd") and s.get("property_type") == "affinity"}
+    mols = {code: dictionary.get(code) for code in asked if dictionary.has(code)}
+    return {  # with the count of hydrogens, of which the package takes the molecular weight
+        code: Chem.RemoveHs(mol, updateExplicitCount=True, sanitize=False)
+        for code, mol in mols.items()
+        if mol.GetNumAtoms() > AFFINITY_ATOMS
+    }
+
+
 def components(given: Sequence[Component], seed: int) -> dict[str, Any]:
     """The molecules of a job's own, by code, as the dictionary has molecules: with names, without hydrogens, with one
     conformer. Raises Failure with a sentence that names the field."""

@@ -174,13 +174,14 @@ class Prediction:
 
     def extended_dictionary(self) -> chemistry.Dictionary:
         """The chemical dictionary, with the components of the job's own if it has any."""
-        given = self.job.components()
-        if not given:
-            return self.runner.dictionary
-        if not self.two:
+        given, sequences = self.job.components(), self.job.input["sequences"]
+        if given and not self.two:
             raise unsupported(f"constraints.components is not taken by the model {self.runner.name}; boltz-2 does")
-        own = chemistry.components(given, self.job.seed)
-        codes = chemistry.codes(self.job.input["sequences"])
+        own = chemistry.without_hydrogens(sequences, self.runner.dictionary)
+        own |= chemistry.components(given, self.job.seed)
+        if not own:
+            return self.runner.dictionary
+        codes = chemistry.codes(sequences)
         return self.runner.dictionary.extended(own, codes, self.job.workdir / "components")
 
     def process(self) -> None:

@@ -85,6 +85,27 @@ class Components(unittest.TestCase):
         self.assertNotEqual(*found)
         self.assertTrue(all("@" in text for text in found))
 
+    def test_affinity_counts_no_hydrogens(self):
+        from boltz.data.parse.schema import parse_ccd_residue
+        from rdkit import Chem
+        from rdkit.Chem.Descriptors import MolWt
+
+        import chemistry
+
+        # The released dictionary has hydrogens: 60 atoms of C and 122 of H.
+        full = Chem.AddHs(Chem.MolFromSmiles("C" * 60))
+        full.AddConformer(Chem.Conformer(full.GetNumAtoms()))
+        for n, atom in enumerate(full.GetAtoms()):
+            atom.SetProp("name", f"X{n}")
+        known = chemistry.Dictionary.__new__(chemistry.Dictionary)
+        known.own = {"LONG": full}
+        asked = {"kind": "ligand", "sequence": "LONG", "is_ccd": True, "property_type": "affinity"}
+        bare = chemistry.without_hydrogens([asked], known)["LONG"]
+        self.assertEqual((full.GetNumAtoms(), bare.GetNumAtoms()), (182, 60))
+        self.assertAlmostEqual(MolWt(bare), MolWt(full))
+        self.assertEqual(len(parse_ccd_residue("LONG", bare, 0).atoms), 60)
+        self.assertEqual(chemistry.without_hydrogens([asked | {"property_type": ""}], known), {})
+
     def test_dative_file(self):
         from rdkit import Chem
 

@@ -1,6 +1,7 @@
 """The dictionary that is embedded in the service is that of biotite. It needs the package."""
 
 import gzip
+import json
 import re
 import sys
 import unittest
@@ -70,6 +71,12 @@ class Components(unittest.TestCase):
                 self.assertIn(f"saccharide, {greek} linking", about[code][1])
                 wanted = {f"O{carbon}", f"HO{carbon}"} | {f"HO{n}" for n in hydroxyls}
                 self.assertEqual({n for n in leaving[code] if n[0] in "OH" and "N" not in n}, wanted)
+
+    def test_manifest(self):
+        import components
+
+        limits = json.loads((FOLDER / "manifest.json").read_text())["limits"]
+        self.assertEqual(limits["dictionary"], components.atoms()[2])
 
 
 if __name__ == "__main__":

@@ -19,10 +19,8 @@ class Questions(unittest.TestCase):
         def ask(_, job):
             build(job, {}, "/w")
             if PACKAGES:
-                from foldrun.chemistry import molecule
+                import chemistry
 
-                for s in job["sequences"]:
-                    if s["kind"] == "ligand" and not s.get("is_ccd"):
-                        molecule(s["sequence"], "sequences")
+                chemistry.check(job["sequences"])
 
         self.assertEqual(differences(FOLDER, ask, PACKAGES), [])
