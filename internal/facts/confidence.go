@@ -66,7 +66,7 @@ func (x *Index) assignConfidence(plddt [][]float64, predicted bool) (notes []str
 		known = structure.Scaled(s, plddt)
 	case plddt != nil:
 		notes = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
-			"out; its B-factors were read instead.")
+			"out; those of its file were read instead, if it has any.")
 	}
 	if known.Note != "" && (predicted || s.Origin == structure.Prediction) {
 		notes = append(notes, known.Note)

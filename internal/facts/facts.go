@@ -125,7 +125,7 @@ type Facts struct {
 	Affinity *pleat.Affinity `json:"affinity,omitempty"`
 	// Notes are whole sentences for the reader: what was left out, and why.
 	Notes []string `json:"notes,omitempty"`
-	// Renamed is the note that says which chains the file calls otherwise; empty: none.
+	// Renamed is the note that says which chains and residues the file calls otherwise; empty: none.
 	Renamed string `json:"-"`
 
 	index *Index
@@ -195,9 +195,9 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	return f, ctx.Err()
 }
 
-// renamed says which polymers the file calls by one name.
+// renamed says which polymers the file calls by one name, and which have numbers of their own.
 func renamed(s *structure.Structure) string {
-	var names, sentences []string
+	var names, counted, sentences []string
 	ids := map[string][]string{} // of polymers, by the name in the file
 	for i := range s.Chains {
 		c := &s.Chains[i]
@@ -208,10 +208,17 @@ func renamed(s *structure.Structure) string {
 		if ids[name] = append(ids[name], c.ID); len(ids[name]) == 2 {
 			names = append(names, name)
 		}
+		if c.Counted {
+			counted = append(counted, c.ID)
+		}
 	}
 	for _, name := range Head(names, maxNames) {
 		sentences = append(sentences, fmt.Sprintf("The file calls %d polymers %s; here they are %s, in its order.",
 			len(ids[name]), name, words.Join(ids[name], maxNames)))
+	}
+	if len(counted) > 0 {
+		sentences = append(sentences, fmt.Sprintf("The numbers in the file do not tell the residues of %s %s apart; "+
+			"here they are counted from 1.", Plural(len(counted), "chain", "chains"), words.Join(counted, maxNames)))
 	}
 	return strings.Join(sentences, " ")
 }

@@ -220,16 +220,20 @@ func TestConfidenceOnlyOfPredictions(t *testing.T) {
 	}
 }
 
-// Answers say once that two polymers of a file have one name.
+// Answers say once that two polymers of a file have one name, and residues one number.
 func TestRenamedChains(t *testing.T) {
 	file := "ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00 10.00           C\n" +
 		"ATOM      2  CA  ALA B   1      50.000   0.000   0.000  1.00 10.00           C\n" +
 		"ATOM      3  CA  GLY A   1      90.000   0.000   0.000  1.00 10.00           C\n"
+	file += "ATOM      4  CA  GLY C   5       0.000  50.000   0.000  1.00 10.00           C\n" +
+		"ATOM      5  CA  ALA C   6       0.000  53.800   0.000  1.00 10.00           C\n" +
+		"ATOM      6  CA  ALA C   6       0.000  57.600   0.000  1.00 10.00           C\n"
 	s, err := structure.ReadPDB(strings.NewReader(file), structure.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "The file calls 2 polymers A; here they are A and A-2, in its order."
+	want := "The file calls 2 polymers A; here they are A and A-2, in its order. The numbers in the file do not tell the " +
+		"residues of chain C apart; here they are counted from 1."
 	if f := digestOf(t, s, Extra{}); f.Renamed != want || !slices.Contains(f.Notes, want) {
 		t.Errorf("%q, notes %q", f.Renamed, f.Notes)
 	}

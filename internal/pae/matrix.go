@@ -29,7 +29,8 @@ func (m *Matrix) UnmarshalJSON(text []byte) error {
 			return pleat.Invalidf("the PAE has no list as row %d", i)
 		}
 		at := len(rows.V)
-		v, err := s.row(rows.V, inAngstrom, func(column int) string { return fmt.Sprintf("row %d, column %d", i, column) })
+		place := func(column int) string { return fmt.Sprintf("row %d, column %d", i, column) }
+		v, err := s.row(rows.V, inAngstrom, place)
 		if err != nil {
 			return err
 		}

@@ -380,6 +380,7 @@ func (c *Chain) tidy() {
 		}
 	}
 	for i, n := range c.authNumbers() {
+		c.Counted = c.Counted || c.Residues[i].Auth != n
 		c.Residues[i].Auth = n
 	}
 }

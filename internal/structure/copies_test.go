@@ -26,7 +26,8 @@ func models(cif bool, place func(Vec) Vec) string {
 				fmt.Fprintf(&b, "CA ALA A %d %.3f %.3f %.3f %d\n", i+1, p[0], p[1], p[2], model)
 				continue
 			}
-			fmt.Fprintf(&b, "ATOM  %5d  CA  ALA A%4d    %8.3f%8.3f%8.3f  1.00 10.00           C\n", i+1, i+1, p[0], p[1], p[2])
+			fmt.Fprintf(&b, "ATOM  %5d  CA  ALA A%4d    %8.3f%8.3f%8.3f  1.00 10.00           C\n", i+1, i+1, p[0],
+				p[1], p[2])
 		}
 		if !cif {
 			b.WriteString("ENDMDL\n")

@@ -77,8 +77,8 @@ func backboneLink(kind Kind, a, b *Residue) (state LinkState, distance float64) 
 // Closes reports whether the last residue of a polymer is bonded to its first one by their linking atoms.
 func Closes(kind Kind, last, first *Residue) bool { return bondLength(kind, last, first) <= linkLimit }
 
-// bondLength returns the distance of the atoms that link residue b of a polymer to residue a before it; NaN where one of them
-// is missing.
+// bondLength returns the distance of the atoms that link residue b of a polymer to residue a before it; NaN where one
+// of them is missing.
 func bondLength(kind Kind, a, b *Residue) float64 {
 	if kind == Protein {
 		return between(a, "C", b, "N")

@@ -42,6 +42,10 @@ func TestDativeBonds(t *testing.T) {
 	if d := cmp.Diff(want, m.Bonds); d != "" {
 		t.Error(d)
 	}
+	cr, err := ReadSDF(strings.NewReader(strings.ReplaceAll(cisplatin, "\n", "\r")), Limits{})
+	if d := cmp.Diff(m, cr); err != nil || d != "" {
+		t.Errorf("lines that end with CR: %v %s", err, d)
+	}
 	for i, name := range []string{"N1", "PT1", "CL1", "CL2", "N2"} {
 		m.Atoms[i].Name = name
 	}

@@ -67,8 +67,7 @@ var dnaLetters = map[string]byte{
 
 // waters are the component codes of water in files of different programs.
 var waters = map[string]bool{"HOH": true, "WAT": true, "DOD": true, "H2O": true, "SOL": true, "SOLV": true,
-	"TIP": true, "TIP3": true,
-	"TP3": true, "SPC": true}
+	"TIP": true, "TIP3": true, "TIP4": true, "TIP5": true, "TP3": true, "SPC": true, "SPCE": true}
 
 func init() {
 	for letter, name := range aminoNames {

@@ -60,6 +60,8 @@ type Chain struct {
 	Residues []Residue
 	// FileID is the author's id in the file, where several polymers have it and ID tells them apart; else it is empty.
 	FileID string
+	// Counted reports that Auth counts the residues, because the numbers in the file do not tell them apart.
+	Counted bool
 	// Whole reports that Residues are those of the whole sequence, each at its place, also those without atoms; see
 	// ReadWhole. Read does not set it.
 	Whole bool

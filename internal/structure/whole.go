@@ -87,8 +87,8 @@ func completed(residues []Residue, comps []string) []Residue {
 	return out
 }
 
-// maxSequence is the longest whole sequence in which residues are located, because the time grows with its square. Titin
-// has 35,000 residues.
+// maxSequence is the longest whole sequence in which residues are located, because the time grows with its square.
+// Titin has 35,000 residues.
 const maxSequence = 40_000
 
 // locate gives the residues of a polymer their positions in its whole sequence, and reports whether they fit: by the
