@@ -37,7 +37,7 @@ func (r *specReader) ligand(n yamltree.Node) (map[string]any, error) {
 		if codes, err = readCCD(ccd); err != nil {
 			return nil, err
 		}
-		residues, tokens = len(codes), tokensOf(codes)
+		residues, tokens = len(codes), atomsOf(codes)
 		if out["ccd"] = any(codes); len(codes) == 1 {
 			out["ccd"] = codes[0]
 		}
@@ -72,11 +72,16 @@ func readSMILES(n yamltree.Node) (text string, tokens int, err error) {
 	return text, max(tokens, 1), nil
 }
 
-// tokensOf returns the tokens of components, as those of a job's ligands are counted.
-func tokensOf(codes []string) (n int) {
+// atomsOf returns the atoms but hydrogen of components, each of which is a token. One whose definition is not known
+// here counts as the largest.
+func atomsOf(codes []string) int {
+	n := 0
 	for _, code := range codes {
-		ligand := pleat.Sequence{Kind: pleat.Ligand, CCD: true, Text: code}
-		n += new(pleat.Job).TokensOf(&ligand, pleat.ModelLimits{})
+		if e, known := chem.LookUp(code); known {
+			n += max(1, e.Heavy)
+		} else {
+			n += chem.MaxAtoms
+		}
 	}
 	return n
 }
