@@ -16,7 +16,7 @@ func TestGapsAreCounted(t *testing.T) {
 			Comp:  "ALA",
 			Seq:   3*i + 1,
 			Auth:  3*i + 1,
-			Atoms: []structure.Atom{{Name: "CA", Element: "C", Pos: structure.Vec{10 * float64(i), 0, 0}, Occupancy: 1}},
+			Atoms: []structure.Atom{{Name: "CA", Element: "C", Pos: structure.Vec{10 * float64(i), 0, 0}}},
 		})
 	}
 	says := func(c structure.Chain, want ...string) {

@@ -73,8 +73,10 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 			text += fmt.Sprintf("; mean pLDDT %.1f (%s), %s of residues below 70", k.Mean, Band(k.Mean),
 				Percent(k.Low+k.VeryLow))
 		}
-		if len(c.Gaps) > 0 {
-			text += fmt.Sprintf("; %s", Quantity(len(c.Gaps), "gap", "gaps"))
+		if n := len(c.Gaps); n == maxList {
+			text += fmt.Sprintf("; %d gaps or more", n)
+		} else if n > 0 {
+			text += "; " + Quantity(n, "gap", "gaps")
 		}
 		say("%s.", text)
 		cited = append(cited, c.First, c.Last)

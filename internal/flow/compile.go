@@ -154,8 +154,8 @@ func (c *compiler) nameOf(chain *targetChain) string {
 	return chain.name
 }
 
-// chainOf returns the chain whose residues are named. Authors give a ligand the name of a chain that it belongs to, which
-// is the one meant.
+// chainOf returns the chain whose residues are named. Authors give a ligand the name of the polymer that it belongs to,
+// which is the one meant.
 func (c *compiler) chainOf(one *ChainResidues) (*targetChain, error) {
 	var have, labels []string
 	var found *targetChain

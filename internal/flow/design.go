@@ -241,6 +241,10 @@ func readResidues(f *fields, name string, most int) []ChainResidues {
 		f.fail(f.pathOf(name), " must be a list of objects with chain_id and res_idx")
 		return nil
 	}
+	if len(list) > most {
+		f.fail(f.pathOf(name), " has %d items; at most %d are allowed", len(list), most)
+		return nil
+	}
 	var out []ChainResidues
 	total := 0
 	for i, item := range list {

@@ -161,6 +161,7 @@ func TestRedesignRefusals(t *testing.T) {
 			`name its residues in one place`,
 		`[{"chain_id":"C","res_idx":[]}]`: "workflow_input.redesign[0].res_idx must be a list of whole numbers, the " +
 			"positions of residues",
+		`[{},` + strings.Repeat(`{"x":1},`, 5000) + `{}]`: "workflow_input.redesign has 5002 items; at most 5000 are allowed",
 		`[]`: "workflow_input.redesign is required with the protocol sequence_only; it must be a list of objects with " +
 			"chain_id, and res_idx unless the whole chain is redesigned",
 		`[{"chain_id":"C","res_idx":[` + strings.Repeat("1,", 5000) + `1]}]`: "workflow_input.redesign names 5001 " +

@@ -20,6 +20,7 @@ type fields struct {
 	path   string                     // of the object, such as workflow_input.config
 	raws   map[string]json.RawMessage // by name as given
 	known  []string                   // the names that were read, in the spelling of the documentation
+	spelt  map[string]bool            // every spelling of known
 	nested []*fields                  // the objects in fields of this one that were read
 	faults *pleat.Errors              // shared by nested objects
 }
@@ -85,8 +86,15 @@ func (f *fields) raw(names ...string) json.RawMessage {
 // know records that fields of these names exist.
 func (f *fields) know(names ...string) {
 	for _, n := range names {
-		if !slices.Contains(f.known, n) {
-			f.known = append(f.known, n)
+		if slices.Contains(f.known, n) {
+			continue
+		}
+		f.known = append(f.known, n)
+		if f.spelt == nil {
+			f.spelt = map[string]bool{}
+		}
+		for _, s := range spellings(n) {
+			f.spelt[s] = true
 		}
 	}
 }
@@ -270,7 +278,7 @@ const maxUnknown = 200
 func (f *fields) unknown() []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(f.raws)) {
-		if !f.knows(k) && string(f.raws[k]) != "null" {
+		if !f.spelt[k] && string(f.raws[k]) != "null" {
 			out = append(out, k)
 		}
 	}
@@ -279,11 +287,6 @@ func (f *fields) unknown() []string {
 		return nil
 	}
 	return out
-}
-
-// knows reports whether a call has read a field, in either spelling.
-func (f *fields) knows(name string) bool {
-	return slices.ContainsFunc(f.known, func(n string) bool { return slices.Contains(spellings(n), name) })
 }
 
 // inside returns a fault of one of the object's fields with its whole path. The message of fault starts with its Field.
