@@ -90,7 +90,8 @@ func (l *ModelLimits) Check() error {
 	for code, parent := range l.AsParents {
 		standard := func(kind EntityKind) bool { return chem.IsResidueCode(string(kind), parent) }
 		if !slices.ContainsFunc([]EntityKind{Protein, RNA, DNA}, standard) {
-			return fmt.Errorf("limits.as_parents folds %s as %s, which is no standard residue", Clip(code), Clip(parent))
+			return fmt.Errorf("limits.as_parents folds %s as %s, which is no standard residue", Clip(code),
+				Clip(parent))
 		}
 	}
 	if _, err := time.Parse(time.DateOnly, l.Dictionary); l.Dictionary != "" && err != nil {
