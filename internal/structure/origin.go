@@ -111,8 +111,8 @@ func (s *Structure) bFactors() [][]float64 {
 	return out
 }
 
-// Scaled returns values by chain and residue as the confidence of the polymers, those from 0 to 1 as ones from 0 to 100,
-// or why they are no pLDDT.
+// Scaled returns values by chain and residue as the confidence of the polymers, those from 0 to 1 as ones from 0 to
+// 100, or why they are no pLDDT.
 func (s *Structure) Scaled(plddt [][]float64) Confidence {
 	low, high, n := math.Inf(1), math.Inf(-1), 0
 	for i := range s.Chains {
