@@ -63,7 +63,7 @@ func (x *Index) assignConfidence(plddt [][]float64, predicted bool) (notes []str
 	known := s.Confidence(predicted)
 	switch {
 	case plddt != nil && x.fits(plddt):
-		known = structure.Scaled(s, plddt)
+		known = s.Scaled(plddt)
 	case plddt != nil:
 		notes = append(notes, "The pLDDT values given do not match the chains of the structure and were left "+
 			"out; those of its file were read instead, if it has any.")

@@ -232,8 +232,8 @@ func TestRenamedChains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "The file calls 2 polymers A; here they are A and A-2, in its order. The numbers in the file do not tell the " +
-		"residues of chain C apart; here they are counted from 1."
+	want := "The file calls 2 polymers A; here they are A and A-2, in its order. The numbers in the file do not tell " +
+		"the residues of chain C apart; here they are counted from 1."
 	if f := digestOf(t, s, Extra{}); f.Renamed != want || !slices.Contains(f.Notes, want) {
 		t.Errorf("%q, notes %q", f.Renamed, f.Notes)
 	}

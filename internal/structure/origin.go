@@ -57,7 +57,7 @@ type Confidence struct {
 // its title says; predicted says that the caller knows that the structure is one and has pLDDT as B-factors.
 func (s *Structure) Confidence(predicted bool) Confidence {
 	if listed := s.listedPLDDT(); listed != nil {
-		return s.scaled(listed)
+		return s.Scaled(listed)
 	}
 	switch {
 	case predicted:
@@ -71,7 +71,7 @@ func (s *Structure) Confidence(predicted bool) Confidence {
 		return Confidence{Note: "The file is of a prediction and does not say that its B-factors are pLDDT; no " +
 			"confidence is reported."}
 	}
-	return s.scaled(s.bFactors())
+	return s.Scaled(s.bFactors())
 }
 
 // listedPLDDT returns the values that the file lists for residues; nil: it lists none.
@@ -111,14 +111,9 @@ func (s *Structure) bFactors() [][]float64 {
 	return out
 }
 
-// Scaled returns values by chain and residue as the confidence of the polymers of s, where they can be that.
-func Scaled(s *Structure, plddt [][]float64) Confidence {
-	return s.scaled(plddt)
-}
-
-// scaled returns values as the confidence of the polymers, those from 0 to 1 as ones from 0 to 100, or why they are no
-// pLDDT.
-func (s *Structure) scaled(plddt [][]float64) Confidence {
+// Scaled returns values by chain and residue as the confidence of the polymers, those from 0 to 1 as ones from 0 to
+// 100, or why they are no pLDDT.
+func (s *Structure) Scaled(plddt [][]float64) Confidence {
 	low, high, n := math.Inf(1), math.Inf(-1), 0
 	for i := range s.Chains {
 		if !s.Chains[i].Kind.Polymer() {
