@@ -45,7 +45,30 @@ func (q *query) refuses() string {
 			return why // before a problem: what is not computed is not missing
 		}
 	}
-	return cmp.Or(q.problem, q.refusesItems(), q.refusesRelation(), q.refusesFilter(), q.refusesAtoms())
+	return cmp.Or(q.problem, q.refusesLigands(), q.refusesItems(), q.refusesRelation(), q.refusesFilter(),
+		q.refusesAtoms())
+}
+
+// ligandTopics are those whose answers are about the ligands that a question names.
+const ligandTopics = "ligands contacts distance pockets"
+
+// refusesLigands refuses ligands that a question names where they are not there, or where its topic would pass them
+// over. An affinity is of the one ligand of a prediction.
+func (q *query) refusesLigands() string {
+	for _, code := range q.ligands {
+		there := func(l facts.Ligand) bool { return isOneOf(l.Ref, []string{code}) }
+		others := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return !there(l) })
+		affinity := q.topic.Name == "model scores" && q.has["affinity"] && (q.f.Affinity == nil || !others)
+		switch {
+		case q.topic.Name == "ligands":
+		case !slices.ContainsFunc(q.f.Ligands, there):
+			return fmt.Sprintf("There is no %s in this structure.", code)
+		case !affinity && !slices.Contains(strings.Fields(ligandTopics), q.topic.Name):
+			return fmt.Sprintf("The topic “%s” is known of residues of chains, not of ligands such as %s; please ask "+
+				"which ligands there are, what is near one, or for a distance to one.", q.topic.Name, code)
+		}
+	}
+	return ""
 }
 
 // refusesItems refuses words that would be passed over: they matter to other topics, or limit what is asked.
