@@ -71,13 +71,22 @@ func (q *query) refusesLigands() string {
 	return ""
 }
 
+const noUntouched = "I tell which chains touch each other, and not which do not; please ask for the interfaces."
+
 // refusesItems refuses words that would be passed over: they matter to other topics, or limit what is asked.
 func (q *query) refusesItems() string {
+	missing := func(it item) bool {
+		return it.concept == "gap" && !oneOf(strings.ToLower(it.text), "complete incomplete")
+	}
 	for _, it := range q.items {
 		switch in := q.topic; {
 		case it.concept == "@nth" && !q.counted, strings.EqualFold(it.text, "only"),
 			it.concept == "@atom" && in.Name != "distance", it.concept == "@ph" && in.Name != "charge":
 			return q.misplaced(it.text)
+		case in.Name == "interface" && q.negated:
+			return noUntouched
+		case in.Name == "gaps" && q.has["residue"] && it.concept == "gap" && !slices.ContainsFunc(q.items, missing):
+			return "I list missing residues, and not residues that lack atoms; please ask for gaps in the chains."
 		case it.concept == "residue" && len(it.names) > 0 && oneOf(in.Name, "atoms weight surface size"):
 			return q.misplaced(it.text) // whole residues are counted and measured
 		}
@@ -95,6 +104,9 @@ func (q *query) refusesRelation() string {
 		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
 	}
 	in := q.topic
+	if in.Name == "interface" && rel.not {
+		return noUntouched
+	}
 	measured := in.Name == "distance" && rel.radius == 0 || in.Name == "interface" && len(rel.chains) > 0
 	if in.Filter != "anything" && (!measured || rel.not) {
 		return q.misplaced(rel.text)
