@@ -25,7 +25,7 @@ func (q *query) candidates() part {
 	modal := func(it item) bool { return oneOf(strings.ToLower(it.text), "can could may might shall should would") }
 	isThere := q.says("ask has any where") || q.opensWithVerb()
 	if q.has["tagname"] && !q.has["tag"] && isThere && !slices.ContainsFunc(q.items, modal) {
-		return refusal("I do not look for tags in a structure; please ask for the sequence, or where a tag could be put.")
+		return refusal("I do not look for tags in a structure; please ask for the sequence, or where a tag could go.")
 	}
 	sites := keep(q.sites(), func(i int) bool {
 		_, ok := q.x.Sites[i].Accessible()

@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,6 +23,9 @@ func (q *query) overview() part {
 func (q *query) chainList() part {
 	p := part{sure: Measured}
 	p.add("The structure has %s.", facts.Quantity(len(q.f.Chains), "chain", "chains"))
+	if len(q.polymers()) == 0 {
+		p.add(" No chain is %s.", cmp.Or(q.conds.String(), "of a polymer"))
+	}
 	for _, c := range facts.Head(q.polymers(), maxListed) {
 		p.add(" Chain %s (%s): %s.", c.ID, residues(c.Length), facts.KindName(c.Kind))
 	}

@@ -115,6 +115,9 @@ func (q *query) ends() (ends []group, problem string) {
 			}
 		}
 	}
+	if q.relation != nil && len(rel.mentions)+len(rel.ligands)+len(rel.chains) == 0 {
+		add(rel.label, rel.sites) // the ligand, the ions
+	}
 	for _, id := range rel.chains {
 		add("chain "+id, q.chainSites(id))
 	}
@@ -299,8 +302,8 @@ func (q *query) joins() (joined func(facts.AtomPair) bool, lead, why string) {
 			"Between residues that are " + rest.String() + ": ", ""
 	}
 	if len(pairs) != 1 {
-		return nil, "", "It is not clear between which two things; please name two residues, two kinds of residues or " +
-			"two chains."
+		return nil, "", "It is not clear between which two things; please name two residues, two kinds of " +
+			"residues or two chains."
 	}
 	two := pairs[0]
 	lead = fmt.Sprintf("Between a residue that is %s and one that is %s: ", two.wording[0], two.wording[1])
