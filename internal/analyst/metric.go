@@ -110,8 +110,9 @@ func (q *query) measure(add func(*query, *part, group)) part {
 // noConfidence says that no confidence is known, and why.
 func (q *query) noConfidence() string {
 	return cmp.Or(q.x.Unrated,
-		"No confidence of a model is known for this structure. If it is an experimental one, its "+
-			"B-factors are not a confidence, and I do not read them as one.")
+		"No confidence of a model is known for this structure: its file names neither an experiment nor a "+
+			"prediction, so that its B-factors are not read as pLDDT. A model is declared by EXPDTA THEORETICAL MODEL "+
+			"and a REMARK that its B-factors are pLDDT, or by _ma_qa_metric_local in mmCIF.")
 }
 
 // unknown says why a metric is not known of this structure or for what the question asks; empty where it is.
