@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pleat/internal/facts"
 	"pleat/internal/words"
@@ -16,10 +17,15 @@ const (
 
 // candidates answers "what could I mutate" and "where could I put a tag". A tag goes to an end of a chain.
 func (q *query) candidates() part {
-	tag, noun, where := q.has["tag"], "a candidate", "residue of a protein"
+	tag, noun, where := q.says("tag tagname"), "a candidate", "residue of a protein"
 	rule := "; it is in no salt bridge, and no GLY, no PRO and no CYS in a disulfide"
 	if tag {
 		noun, where, rule = "a place for a tag", "end of a protein", ""
+	}
+	modal := func(it item) bool { return oneOf(strings.ToLower(it.text), "can could may might shall should would") }
+	isThere := q.says("ask has any where") || q.opensWithVerb()
+	if q.has["tagname"] && !q.has["tag"] && isThere && !slices.ContainsFunc(q.items, modal) {
+		return refusal("I do not look for tags in a structure; please ask for the sequence, or where a tag could go.")
 	}
 	sites := keep(q.sites(), func(i int) bool {
 		_, ok := q.x.Sites[i].Accessible()
@@ -94,7 +100,7 @@ func (q *query) accessible(i int) string {
 
 // against says what speaks against a residue as a place for a tag or for another residue; empty: nothing.
 func (q *query) against(i int) string {
-	s, tag := &q.x.Sites[i], q.has["tag"]
+	s, tag := &q.x.Sites[i], q.says("tag tagname")
 	share, _ := s.Accessible()
 	switch {
 	case !tag && (s.Letter == 'G' || s.Letter == 'P'):

@@ -85,7 +85,7 @@ func (c askedCase) faults(r Reply) (out []string) {
 
 // caseTables are tables of questions with what a reply must say.
 var caseTables = []string{"testdata/cases.txt", "testdata/strangers.txt", "testdata/first.txt",
-	"testdata/atoms.txt"}
+	"testdata/atoms.txt", "testdata/named.txt"}
 
 // Questions are answered with the facts, in the scope asked for, or refused.
 func TestCases(t *testing.T) {

@@ -196,9 +196,12 @@ func (q *query) polymers() []facts.Chain {
 }
 
 // passes returns a function that reports whether a residue of a polymer passes the filter.
-func (q *query) passes() func(facts.ResidueRef) bool {
+func (q *query) passes() func(facts.ResidueRef) bool { return q.among(q.sites()) }
+
+// among returns a function that reports whether a residue is one of some sites.
+func (q *query) among(sites []int) func(facts.ResidueRef) bool {
 	chosen := map[facts.ResidueRef]bool{}
-	for _, i := range q.sites() {
+	for _, i := range sites {
 		chosen[q.x.Sites[i].Ref] = true
 	}
 	return func(r facts.ResidueRef) bool { return chosen[r] }

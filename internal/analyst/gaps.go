@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,6 +16,10 @@ const maxGaps = 20
 // that cannot be told.
 func (q *query) gapList() part {
 	p, chains := part{sure: Measured}, q.polymers()
+	if len(chains) == 0 {
+		return refusal("No chain is %s, so there are no links of which to tell gaps.",
+			cmp.Or(q.conds.String(), "of a polymer"))
+	}
 	for i := range chains {
 		chains[i].Links = q.x.Links(chains[i].Polymer)
 	}

@@ -164,7 +164,10 @@ func (q *query) byRelation(ofNumbers string) string {
 	rel := q.relation
 	alone := q.conds.only(ofChain) && len(q.mentions) == 0 && !rel.not
 	every := q.every && q.opensWithVerb()
+	ofChains := q.has["chain"] || q.conds.on(ofChain) && q.opensWithVerb()
 	switch {
+	case rel.not && ofChains && !q.has["residue"] && q.conds.only(ofChain):
+		return "interface" // which is not told of what does not touch
 	case len(q.ligands) > 0:
 		return "distance"
 	case len(q.mentions) > 0 && q.conds.only(ofPlace, ofChain):

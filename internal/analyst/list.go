@@ -1,6 +1,8 @@
 package analyst
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -21,6 +23,9 @@ func (q *query) overview() part {
 func (q *query) chainList() part {
 	p := part{sure: Measured}
 	p.add("The structure has %s.", facts.Quantity(len(q.f.Chains), "chain", "chains"))
+	if len(q.polymers()) == 0 {
+		p.add(" No chain is %s.", cmp.Or(q.conds.String(), "of a polymer"))
+	}
 	for _, c := range facts.Head(q.polymers(), maxListed) {
 		p.add(" Chain %s (%s): %s.", c.ID, residues(c.Length), facts.KindName(c.Kind))
 	}
@@ -31,6 +36,9 @@ func (q *query) chainList() part {
 }
 
 func (q *query) ligandList() part {
+	if len(q.conds) > 0 && len(q.chains) == 0 { // the ligands of RNA
+		return refusal("%s", q.misplaced(q.conds[0].text))
+	}
 	p := part{sure: Measured}
 	for _, code := range q.ligands {
 		if !slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return isOneOf(l.Ref, []string{code}) }) {
@@ -40,10 +48,21 @@ func (q *query) ligandList() part {
 	if len(q.ligands) > 0 {
 		p.add("Of %s: ", words.Join(q.ligands, 10))
 	}
+	waters := q.f.Waters
+	if len(q.chains) > 0 {
+		p.add("In chain %s: ", words.Join(q.chains, 10))
+		waters = 0
+		for _, c := range q.x.Structure.Chains {
+			if c.Kind == structure.Water && slices.Contains(q.chains, c.ID) {
+				waters += len(c.Residues)
+			}
+		}
+	}
 	count := func(ions bool, one, many string) {
 		var refs []facts.ResidueRef
 		for _, l := range q.f.Ligands {
 			asked := len(q.ligands) == 0 || isOneOf(l.Ref, q.ligands)
+			asked = asked && (len(q.chains) == 0 || slices.Contains(q.chains, l.Ref.Chain))
 			if asked && ions == (l.Kind == structure.Ion) {
 				refs = append(refs, l.Ref)
 			}
@@ -56,7 +75,7 @@ func (q *query) ligandList() part {
 	count(false, "ligand", "ligands")
 	p.add(", ")
 	count(true, "ion", "ions")
-	p.add(" and %s.", number(q.f.Waters, "water molecule", "water molecules"))
+	p.add(" and %s.", number(waters, "water molecule", "water molecules"))
 	p.text = capital(p.text)
 	return p
 }
@@ -104,9 +123,15 @@ func (q *query) pocketList() part {
 		return refusal("There is no ligand in this structure, and which pocket one would take I do not guess.")
 	}
 	passes := q.passes()
-	pockets := keep(q.f.Pockets, func(p facts.Pocket) bool { return slices.ContainsFunc(p.Residues, passes) })
-	p := part{sure: Geometric}
-	p.add("%s%s of 30 Å³ or more by geometry alone (a grid scan; shallow clefts do not count).", q.withResidue(),
+	pockets := keep(q.f.Pockets, func(p facts.Pocket) bool {
+		holds := func(r facts.ResidueRef) bool { return isOneOf(r, q.ligands) }
+		return slices.ContainsFunc(p.Residues, passes) && (len(q.ligands) == 0 || slices.ContainsFunc(p.Ligands, holds))
+	})
+	p, lead := part{sure: Geometric}, q.withResidue()
+	if len(q.ligands) > 0 {
+		lead += fmt.Sprintf("Holding %s: ", words.Join(q.ligands, 10))
+	}
+	p.add("%s%s of 30 Å³ or more by geometry alone (a grid scan; shallow clefts do not count).", lead,
 		number(len(pockets), "pocket", "pockets"))
 	p.text = capital(p.text)
 	if len(pockets) == 0 {

@@ -79,7 +79,8 @@ func (q *query) measure(add func(*query, *part, group)) part {
 	})
 	switch {
 	case len(groups) == 0:
-		return refusal("No residue of a %s is %s.", kind, cmp.Or(q.filter().String(), "here"))
+		return refusal("The topic “%s” is known of residues of a %s, and none of these is %s.", in.Name, kind,
+			cmp.Or(q.filter().String(), "here"))
 	case len(groups) > 1 && q.partial():
 		groups = append(facts.Head(groups, maxGroups-1), group{label: "all of these together", sites: q.sites()})
 	}
@@ -109,8 +110,9 @@ func (q *query) measure(add func(*query, *part, group)) part {
 // noConfidence says that no confidence is known, and why.
 func (q *query) noConfidence() string {
 	return cmp.Or(q.x.Unrated,
-		"No confidence of a model is known for this structure. If it is an experimental one, its "+
-			"B-factors are not a confidence, and I do not read them as one.")
+		"No confidence of a model is known for this structure: its file names neither an experiment nor a "+
+			"prediction, so that its B-factors are not read as pLDDT. A model is declared by EXPDTA THEORETICAL MODEL "+
+			"and a REMARK that its B-factors are pLDDT, or by _ma_qa_metric_local in mmCIF.")
 }
 
 // unknown says why a metric is not known of this structure or for what the question asks; empty where it is.
@@ -318,7 +320,23 @@ func (q *query) fold() part {
 		all.states += c.states
 	}
 	all.conds = rest
+	if groups := all.groups(); q.counted && len(groups) > 1 {
+		return q.countedSegments(groups)
+	}
 	return all.measure(foldOf)
+}
+
+// countedSegments names several segments that are counted alike, such as the longest helix of each chain.
+func (q *query) countedSegments(groups []group) part {
+	p, labels := part{sure: Geometric}, []string{}
+	for _, g := range groups {
+		labels = append(labels, g.label)
+		p.cited = append(p.cited, q.x.Refs(g.sites[:1])...)
+	}
+	name, _, _ := strings.Cut(q.conds.String(), " (")
+	p.add("%s of each chain: %s. %s", capital(strings.TrimPrefix(name, "in ")), words.Join(labels, maxGroups),
+		q.topic.Remark)
+	return p
 }
 
 // foldOf lists the segments in the states that the question asks for, and the shares of all.

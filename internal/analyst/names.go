@@ -174,6 +174,9 @@ func (s *scanner) namedResidue(m []string) []item {
 	if len(readings) == 0 {
 		return nil
 	}
+	if s.ligands[strings.ToUpper(m[1])] && m[4] == "" && !s.exists(readings[0]) {
+		return nil // a free amino acid
+	}
 	if s.chains[s.words[0]] { // a chain named A1
 		if k := slices.IndexFunc(readings, s.exists); k >= 0 {
 			return unclear(m, readings[k].String(), "chain "+s.words[0])

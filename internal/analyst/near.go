@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pleat/internal/facts"
+	"pleat/internal/structure"
 )
 
 const (
@@ -113,6 +114,9 @@ func (q *query) ends() (ends []group, problem string) {
 				add(q.x.Span(sites), sites)
 			}
 		}
+	}
+	if q.relation != nil && len(rel.mentions)+len(rel.ligands)+len(rel.chains) == 0 {
+		add(rel.label, rel.sites) // the ligand, the ions
 	}
 	for _, id := range rel.chains {
 		add("chain "+id, q.chainSites(id))
@@ -225,26 +229,27 @@ func (q *query) interfaces() part {
 // without histidine and the chain ends.
 func (q *query) bonds() part {
 	topic, list := q.topic.Name, q.f.Disulfides
+	notInChain := func(c *condition) bool { return c.not && c.property == ofChain }
 	switch {
 	case topic == "hydrogen bonds" && q.f.HBonds != nil && *q.f.HBonds > maxBonds:
 		return refusal("There are %d hydrogen-bond candidates; I list them where there are at most %d.", *q.f.HBonds,
 			maxBonds)
-	case topic != "disulfides" && (q.negated || q.conds.negated()):
+	case topic != "disulfides" && (q.negated || q.conds.negated()), slices.ContainsFunc(q.conds, notInChain):
 		return refusal("I list the bonds that there are; which residues have none, please ask by name.")
+	case topic == "disulfides" && !q.has["disulfide"] && q.conds.on(ofName, ofPlace) &&
+		!strings.Contains(q.conds.String(), "CYS"):
+		return refusal("I tell which cysteines are free or paired; no other pairs of residues are computed.")
 	case topic == "hydrogen bonds":
 		list = q.x.HydrogenBonds()
 	case topic == "salt bridges":
 		list = q.f.Bridges
 	}
-	passes, lead := q.passes(), q.withResidue()
-	across := len(q.chains) == 2 && q.has["between"]
-	if across {
-		lead = fmt.Sprintf("Between chains %s and %s: ", q.chains[0], q.chains[1])
+	joined, lead, why := q.joins()
+	passes := q.passes()
+	if why != "" {
+		return refusal("%s", why)
 	}
-	list = keep(list, func(p facts.AtomPair) bool {
-		a, b := passes(p.A), passes(p.B)
-		return (a || b) && !across || a && b && p.A.Chain != p.B.Chain
-	})
+	list = keep(list, joined)
 	p := part{sure: Geometric}
 	p.add("%s%s (%s)", lead, number(len(list), q.topic.Nouns[0], q.topic.Nouns[1]), q.topic.Rule)
 	if len(list) > 0 {
@@ -268,4 +273,43 @@ func (q *query) bonds() part {
 		p.add(" There are %d ASP or GLU and %d LYS or ARG.", count("ASP", "GLU"), count("LYS", "ARG"))
 	}
 	return p
+}
+
+// joins returns which bonds the question is about, and how the answer begins. They have an end in the selection, or,
+// between two things, an end in each. It says why where it is not clear what these are.
+func (q *query) joins() (joined func(facts.AtomPair) bool, lead, why string) {
+	places, others := q.conds.divide(func(c *condition) bool { return !c.not && c.property == ofPlace })
+	if len(places) == 2 { // does Cys3 pair with Cys40?
+		places[0].add(places[1])
+		q.conds = others.and(places[0])
+	}
+	passes, across := q.passes(), q.has["interface"]
+	if !q.has["between"] && len(places) != 2 {
+		return func(p facts.AtomPair) bool {
+			return (passes(p.A) || passes(p.B)) && !(across && p.A.Chain == p.B.Chain)
+		}, q.withResidue(), ""
+	}
+	pairs, rest := q.filter().divide(func(c *condition) bool { return !c.not && len(c.sites) == 2 })
+	protein := q.newCondition(ofChain, "of protein", func(s *facts.Site) bool { return s.Kind == structure.Protein })
+	switch ofKind := q.conds.on(ofChain) && q.has["protein"]; {
+	case len(pairs) == 0 && ofKind && len(rest) == 1: // between protein and RNA
+		if !slices.ContainsFunc(protein.sites[0], rest[0].holds) {
+			rest[0].add(protein)
+			pairs, rest = rest, nil
+		}
+	case len(pairs) == 0 && len(rest) == 1: // between serines
+		return func(p facts.AtomPair) bool { return passes(p.A) && passes(p.B) },
+			"Between residues that are " + rest.String() + ": ", ""
+	}
+	if len(pairs) != 1 {
+		return nil, "", "It is not clear between which two things; please name two residues, two kinds of " +
+			"residues or two chains."
+	}
+	two := pairs[0]
+	lead = fmt.Sprintf("Between a residue that is %s and one that is %s: ", two.wording[0], two.wording[1])
+	if len(q.chains) == 2 {
+		lead = fmt.Sprintf("Between chains %s and %s: ", q.chains[0], q.chains[1])
+	}
+	one, other := q.among(keep(two.sites[0], rest.holds)), q.among(keep(two.sites[1], rest.holds))
+	return func(p facts.AtomPair) bool { return one(p.A) && other(p.B) || one(p.B) && other(p.A) }, lead, ""
 }

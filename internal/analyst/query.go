@@ -132,6 +132,10 @@ func (r *reader) noun() {
 
 // entity reads what can be a condition or the anchor of a relation; all else is a topic and only recorded.
 func (r *reader) entity(it item) {
+	if it.is("ligand ion") && r.neighbour(1) == "@ligand" {
+		delete(r.has, it.concept) // the inhibitor BNZ
+		return
+	}
 	if it.is("ligand ion") && r.open {
 		r.setAnchor(r.ligandCondition(it))
 		delete(r.has, it.concept)

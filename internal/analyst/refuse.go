@@ -45,16 +45,48 @@ func (q *query) refuses() string {
 			return why // before a problem: what is not computed is not missing
 		}
 	}
-	return cmp.Or(q.problem, q.refusesItems(), q.refusesRelation(), q.refusesFilter(), q.refusesAtoms())
+	return cmp.Or(q.problem, q.refusesLigands(), q.refusesItems(), q.refusesRelation(), q.refusesFilter(),
+		q.refusesAtoms())
 }
+
+// ligandTopics are those whose answers are about the ligands that a question names.
+const ligandTopics = "ligands contacts distance pockets"
+
+// refusesLigands refuses ligands that a question names where they are not there, or where its topic would pass them
+// over. An affinity is of the one ligand of a prediction.
+func (q *query) refusesLigands() string {
+	for _, code := range q.ligands {
+		there := func(l facts.Ligand) bool { return isOneOf(l.Ref, []string{code}) }
+		others := slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return !there(l) })
+		affinity := q.topic.Name == "model scores" && q.has["affinity"] && (q.f.Affinity == nil || !others)
+		switch {
+		case q.topic.Name == "ligands":
+		case !slices.ContainsFunc(q.f.Ligands, there):
+			return fmt.Sprintf("There is no %s in this structure.", code)
+		case !affinity && !slices.Contains(strings.Fields(ligandTopics), q.topic.Name):
+			return fmt.Sprintf("The topic “%s” is known of residues of chains, not of ligands such as %s; please ask "+
+				"which ligands there are, what is near one, or for a distance to one.", q.topic.Name, code)
+		}
+	}
+	return ""
+}
+
+const noUntouched = "I tell which chains touch each other, and not which do not; please ask for the interfaces."
 
 // refusesItems refuses words that would be passed over: they matter to other topics, or limit what is asked.
 func (q *query) refusesItems() string {
+	missing := func(it item) bool {
+		return it.concept == "gap" && !oneOf(strings.ToLower(it.text), "complete incomplete")
+	}
 	for _, it := range q.items {
 		switch in := q.topic; {
 		case it.concept == "@nth" && !q.counted, strings.EqualFold(it.text, "only"),
 			it.concept == "@atom" && in.Name != "distance", it.concept == "@ph" && in.Name != "charge":
 			return q.misplaced(it.text)
+		case in.Name == "interface" && q.negated:
+			return noUntouched
+		case in.Name == "gaps" && q.has["residue"] && it.concept == "gap" && !slices.ContainsFunc(q.items, missing):
+			return "I list missing residues, and not residues that lack atoms; please ask for gaps in the chains."
 		case it.concept == "residue" && len(it.names) > 0 && oneOf(in.Name, "atoms weight surface size"):
 			return q.misplaced(it.text) // whole residues are counted and measured
 		}
@@ -72,6 +104,9 @@ func (q *query) refusesRelation() string {
 		return fmt.Sprintf("Distances between residues are compared up to %g Å; please ask within less.", maxRadius)
 	}
 	in := q.topic
+	if in.Name == "interface" && rel.not {
+		return noUntouched
+	}
 	measured := in.Name == "distance" && rel.radius == 0 || in.Name == "interface" && len(rel.chains) > 0
 	if in.Filter != "anything" && (!measured || rel.not) {
 		return q.misplaced(rel.text)

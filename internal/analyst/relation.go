@@ -138,7 +138,7 @@ func (r *reader) lateAnchor() {
 func (q *query) settleRelation() {
 	rel := q.relation
 	if rel.label == "" {
-		q.relation = nil
+		q.relation, q.negated = nil, q.negated || rel.not
 		if rel.radius > 0 {
 			q.problem = cmp.Or(q.problem, "I understood a distance, but not from what it is measured; please name a "+
 				"residue, a ligand or a chain.")

@@ -240,7 +240,22 @@ func (s *scanner) phrase(concept string, n int) {
 		s.add(n, ends[1:]...)
 		return
 	}
+	if kind == "@name" {
+		it = s.residueOrLigand(it.names, n)
+	}
 	s.add(n, it)
+}
+
+// residueOrLigand is the item of n words that name residues, unless the structure has a free molecule of that name: a
+// number behind it or a word for residues says which is meant.
+func (s *scanner) residueOrLigand(names []string, n int) item {
+	it := item{concept: "@name", names: names}
+	isFree := slices.ContainsFunc(names, func(code string) bool { return s.ligands[code] })
+	if isFree && vocabulary().find(s.peek(n)) != "residue" {
+		it.unclear = fmt.Sprintf("“%s” can mean residues of a chain or a ligand of this structure; please write %s "+
+			"residues, or %s and the number of the ligand.", strings.Join(s.words[:n], " "), names[0], names[0])
+	}
+	return it
 }
 
 // vaguePart refuses the N-terminal helix, half or region: where these begin and end is not certain. It returns false
@@ -322,10 +337,10 @@ func (s *scanner) single() bool {
 		s.add(1, item{concept: "?"})
 	case id != "" && !isAtom:
 		s.add(1, item{concept: "@chain", names: []string{id}})
-	case code != "":
+	case code != "" && (names == nil || isNumber(next)):
 		s.ligand(code, 1)
 	case names != nil && w != "his" && len(w) > 1 && (len(w) > 2 || w == up):
-		s.add(1, item{concept: "@name", names: names})
+		s.add(1, s.residueOrLigand(names, 1))
 	case isAtom, s.atoms[up] && (w == up || oneOf(low, "ca cb")) && len(up) > 1, s.atoms[up] && after == "atom":
 		s.add(1, item{concept: "@atom", names: []string{up}})
 	default:
