@@ -41,10 +41,49 @@ func TestLimitsRefuse(t *testing.T) {
 		model := full
 		model.Limits = c.limits
 		j := Job{Name: "x", Sequences: []Sequence{chain, c.ligand}, Constraints: c.constraints}
-		err := j.Validate(model)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("got  %v\nwant %s", err, c.want)
-		}
+		checkRefused(t, j.Validate(model), c.want)
+	}
+}
+
+// A modified residue is a form of the residue at its position, and a ligand is known.
+func TestModifiedResidueFitsItsLetter(t *testing.T) {
+	const path = "sequences[0].proteinChain.modifications[0].ccd"
+	for _, c := range []struct {
+		kind EntityKind
+		text string
+		m    Modification
+		want string
+	}{
+		{Protein, "GCSYHX", Modification{3, "SEP"}, ""},
+		{Protein, "GCSYHX", Modification{5, "SEP"}, path + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1"},
+		{Protein, "GCSYHX", Modification{6, "SEP"}, ""},
+		{Protein, "GCSYHX", Modification{1, "ALA"}, path + " is ALA, a standard residue, but residue 1 is G; change the letter"},
+		{Protein, "GCSYHX", Modification{1, "GLY"}, ""},
+		{Protein, "GCSYHX", Modification{1, "CRO"}, ""}, // of three residues
+		{Protein, "GCSYHX", Modification{1, "5MC"}, path + " is 5MC, a form of C, but the chain is protein"},
+		{RNA, "AGCU", Modification{1, "SEP"}, "is SEP, a form of SER, but the chain is rna"},
+		{RNA, "AGCU", Modification{1, "2MG"}, ""},
+		{RNA, "AGCU", Modification{1, "G"}, "is G, a standard residue, but residue 1 is A"},
+		{DNA, "AGCT", Modification{3, "OMC"}, ""},
+		{DNA, "AGCT", Modification{4, "U"}, ""},
+	} {
+		j := Job{Name: "x", Sequences: []Sequence{{Kind: c.kind, Text: c.text, Modifications: []Modification{c.m}}}}
+		checkRefused(t, j.Validate(full), c.want)
+	}
+	for code, want := range map[string]string{
+		"hoh": "ligandSequence.sequence is HOH, water, which no model folds; leave it out",
+		"UNL": "ligandSequence.sequence is UNL, which stands for an unknown ligand; leave it out",
+		"GLY": "",
+	} {
+		j := Job{Name: "x", Sequences: []Sequence{{Kind: Ligand, Text: code, CCD: true}}}
+		checkRefused(t, j.Validate(full), want)
+	}
+}
+
+func checkRefused(t *testing.T, err error, want string) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

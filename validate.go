@@ -275,6 +275,8 @@ func (v *validation) ligand(i int) {
 		s.Text = strings.ToUpper(s.Text)
 		if !IsCCD(s.Text) {
 			v.textFault(i, " is %q; a CCD code has 1 to 5 letters and digits", Clip(s.Text))
+		} else if why := noLigand[s.Text]; why != "" {
+			v.textFault(i, " is %s, %s; leave it out", s.Text, why)
 		}
 	case len(forms) > 0 && !slices.Contains(forms, FormSMILES):
 		v.formFault(i, "takes ligands as CCD codes only, not as SMILES")
@@ -284,6 +286,19 @@ func (v *validation) ligand(i int) {
 		}
 	}
 }
+
+// noLigand says of codes why they are no ligands: models learn from structures without water (Abramson et al. 2024,
+// doi:10.1038/s41586-024-07487-w, supplementary information 2.1), and what is unknown has no structure.
+var noLigand = map[string]string{
+	"HOH": water, "DOD": water, "WAT": water,
+	"UNL": "which stands for an unknown ligand", "UNX": "which stands for an unknown atom",
+	"UNK": unknownLigand, "ASX": unknownLigand, "GLX": unknownLigand, "N": unknownLigand, "DN": unknownLigand,
+}
+
+const (
+	water         = "water, which no model folds"
+	unknownLigand = "which stands for a residue that is not known"
+)
 
 // formFault records that the model does not take sequence i in the form that it has.
 func (v *validation) formFault(i int, what string) {
@@ -346,8 +361,31 @@ func (v *validation) modifications(i int, path string) {
 			v.fault(at+".ccd", " is %q; a CCD code has 1 to 5 letters and digits", Clip(mod.CCD))
 		case seen[mod.Residue]:
 			v.fault(at+".res_idx", " %d is modified twice", mod.Residue)
+		case !v.faulty[i] && !v.job.Constraints.has(mod.CCD):
+			v.parent(at+".ccd", s, mod)
 		}
 		seen[mod.Residue] = true
+	}
+}
+
+// parent checks that a modified residue of a sequence is a form of the residue that its letter names. Examples of
+// programs put modified nucleotides at other letters, and the dictionary derives some of DNA from those of RNA, so that
+// these may be forms of any nucleotide.
+func (v *validation) parent(field string, s *Sequence, m *Modification) {
+	code, letter := chem.Parent(m.CCD), s.Text[m.Residue-1]
+	right := chem.ResidueLetter(string(Protein), code)
+	switch {
+	case code == "":
+	case (right != 0) != (s.Kind == Protein):
+		v.fault(field, " is %s, a form of %s, but the chain is %s", m.CCD, code, s.Kind)
+	case code == m.CCD && chem.IsResidueCode(string(s.Kind), code):
+		if code != chem.ResidueCode(string(s.Kind), letter) {
+			v.fault(field, " is %s, a standard residue, but residue %d is %c; change the letter in sequence", m.CCD,
+				m.Residue, letter)
+		}
+	case right != 0 && letter != right && letter != 'X':
+		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1", m.CCD, code, right,
+			m.Residue, letter)
 	}
 }
 

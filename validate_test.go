@@ -159,11 +159,11 @@ func TestValidateRefuses(t *testing.T) {
 		}},
 		{"modifications[0].res_idx is 2; the chain has residues 1 to 1", full, Job{
 			Name:      "x",
-			Sequences: []Sequence{{Kind: Protein, Text: "A", Modifications: []Modification{{2, "SEP"}}}},
+			Sequences: []Sequence{{Kind: Protein, Text: "S", Modifications: []Modification{{2, "SEP"}}}},
 		}},
 		{"modified twice", full, Job{
 			Name:      "x",
-			Sequences: []Sequence{{Kind: Protein, Text: "A", Modifications: []Modification{{1, "SEP"}, {1, "SEP"}}}},
+			Sequences: []Sequence{{Kind: Protein, Text: "S", Modifications: []Modification{{1, "SEP"}, {1, "SEP"}}}},
 		}},
 		{"constraints.contact[0].chainB is \"Z\"; the job has the chains A, B", full, Job{Name: "x",
 			Sequences:   []Sequence{protein("A"), protein("A")},

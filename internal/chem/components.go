@@ -49,6 +49,7 @@ type dictionary struct {
 	codes          string   // sorted, each with spaces up to codeWidth
 	heavy, leaving []uint8  // in the order of the codes
 	names          []string // lines: a code and the names of its atoms, in that order
+	parents        map[string]string
 }
 
 var readDictionary = sync.OnceValue(func() *dictionary {
@@ -71,9 +72,22 @@ var readDictionary = sync.OnceValue(func() *dictionary {
 		codes:   codes.String(),
 		heavy:   readNumbers(parts[2]),
 		leaving: readNumbers(parts[3]),
-		names:   strings.Split(strings.Clone(strings.TrimSpace(parts[4])), "\n"),
+		names:   strings.Split(strings.Clone(parts[4]), "\n"),
+		parents: readParents(strings.Clone(strings.TrimSpace(parts[5]))),
 	}
 })
+
+// readParents reads lines of a code and those of the residues that are modified forms of it.
+func readParents(lines string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.SplitSeq(lines, "\n") {
+		codes := strings.Fields(line)
+		for _, code := range codes {
+			out[code] = codes[0]
+		}
+	}
+	return out
+}
 
 // readNumbers reads numbers up to 255 with spaces between them.
 func readNumbers(line string) (out []uint8) {
@@ -102,6 +116,10 @@ func LookUp(code string) (Entry, bool) {
 	}
 	return Entry{Heavy: int(d.heavy[i]), Leaving: int(d.leaving[i]), Atoms: d.atoms(code)}, true
 }
+
+// Parent returns the code of the standard residue of which the Chemical Component Dictionary calls a residue a modified
+// form (mon_nstd_parent_comp_id); that of a standard residue is its own. Empty: it has none, or several.
+func Parent(code string) string { return readDictionary().parents[code] }
 
 // atoms returns the atoms of an entry that has names.
 func (d *dictionary) atoms(code string) (out []Atom) {
@@ -136,11 +154,14 @@ var residueCodes = map[string]map[byte]string{
 func ResidueCode(kind string, letter byte) string { return residueCodes[kind][letter] }
 
 // IsResidueCode reports whether a code is that of a standard residue of a protein, rna or dna.
-func IsResidueCode(kind, code string) bool {
-	for _, standard := range residueCodes[kind] {
+func IsResidueCode(kind, code string) bool { return ResidueLetter(kind, code) != 0 }
+
+// ResidueLetter returns the letter of a standard residue of a protein, rna or dna; 0: the code is that of none.
+func ResidueLetter(kind, code string) byte {
+	for letter, standard := range residueCodes[kind] {
 		if standard == code {
-			return true
+			return letter
 		}
 	}
-	return false
+	return 0
 }

@@ -29,6 +29,26 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
+// The parents are those of mon_nstd_parent_comp_id at https://www.rcsb.org/ligand/CODE.
+func TestParent(t *testing.T) {
+	for code, want := range map[string]string{
+		"SEP": "SER", "TPO": "THR", "PTR": "TYR", "MSE": "MET", "HYP": "PRO", "NEP": "HIS", "M3L": "LYS", "PCA": "GLN",
+		"5MC": "C", "PSU": "U", "6OG": "DG", "ALA": "ALA", "U": "U", "DT": "DT",
+		"CRO": "", "ATP": "", "UNK": "", "NAG": "", "": "", "QQQ": "",
+	} {
+		if got := Parent(code); got != want {
+			t.Errorf("the parent of %s is %q; want %q", code, got, want)
+		}
+	}
+	for kind, codes := range residueCodes {
+		for _, code := range codes {
+			if Parent(code) != code {
+				t.Errorf("%s of %s has the parent %q", code, kind, Parent(code))
+			}
+		}
+	}
+}
+
 func TestDictionaryNames(t *testing.T) {
 	for code, want := range map[string]string{
 		"CYS": "N CA C O CB SG OXT-",

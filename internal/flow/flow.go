@@ -231,8 +231,11 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, f.pathOf("webhooks"))
 	f.refuse(err)
 	if p.strict {
+		before := len(*f.faults)
 		f.know(unusedFields...)
 		f.refuseUnknown()
+		// What is misspelt comes first: it explains why a field is missing.
+		*f.faults = slices.Concat((*f.faults)[before:], (*f.faults)[:before])
 	}
 	if err := f.faults.Err(); err != nil {
 		return Plan{}, err

@@ -564,3 +564,13 @@ func TestUnknownFieldsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A misspelt field explains why another is missing.
+func TestMisspeltFieldsComeFirst(t *testing.T) {
+	_, err := ParseRequest("md", false, json.RawMessage(`{"preset":"single_idr_fasta","sequnce":"DSHG"}`))
+	all := pleat.ErrorsOf(err)
+	if len(all) != 2 || !strings.Contains(all[0].Message, `unknown field "sequnce"`) ||
+		!strings.Contains(all[1].Message, "sequence is required") {
+		t.Errorf("%v", all)
+	}
+}

@@ -290,7 +290,7 @@ version: 1
 sequences:
   - protein:
       id: [A, B]
-      sequence: MVTPEGNVSLVDESLLVGVTDEDRAVRSAHQ
+      sequence: MSTPEGNVSLVDESLLVGVTDEDRAVRSAHQ
       msa: empty
       modifications:
         - position: 2
@@ -328,7 +328,7 @@ func TestBoltz(t *testing.T) {
 			name: "all of it",
 			text: boltzFile,
 			want: Boltz,
-			jobs: [][]string{{"given", "protein A,B MVTPEGNVSLVDESLLVGVTDEDRAVRSAHQ SEP@2 cyclic",
+			jobs: [][]string{{"given", "protein A,B MSTPEGNVSLVDESLLVGVTDEDRAVRSAHQ SEP@2 cyclic",
 				"protein NO MKTAYIAKQRQISFVKSHFS", "ligand C 0E5 ccd",
 				"ligand 1 N[C@@H](Cc1ccc(O)cc1)C(=O)O affinity", "rna D GGCU", "pocket C A3 B4 11", "bond A1N C1C1",
 				"contact A1 NO20 7"}},

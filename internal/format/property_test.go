@@ -79,10 +79,17 @@ func anyLigand(t *rapid.T, q *pleat.Sequence, c can) {
 func anyPolymer(t *rapid.T, q *pleat.Sequence, c can) {
 	q.Text = rapid.StringOfN(rapid.SampledFrom([]rune(pleat.Letters(q.Kind))), 1, 200, -1).Draw(t, "sequence")
 	q.Cyclic = c.cyclic && rapid.Bool().Draw(t, "cyclic")
+	codes := []string{"SEP", "NO", "2E1"}
+	if q.Kind != pleat.Protein {
+		codes[0] = "5MC"
+	}
 	for i := 1; c.mods && i <= len(q.Text); i += rapid.IntRange(1, 100).Draw(t, "step") {
 		q.Modifications = append(q.Modifications, pleat.Modification{
-			Residue: i, CCD: rapid.SampledFrom([]string{"SEP", "NO", "5MC", "2E1"}).Draw(t, "ccd"),
+			Residue: i, CCD: rapid.SampledFrom(codes).Draw(t, "ccd"),
 		})
+		if q.Kind == pleat.Protein {
+			q.Text = q.Text[:i-1] + "S" + q.Text[i:] // of which SEP is a form
+		}
 	}
 }
 

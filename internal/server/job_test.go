@@ -518,7 +518,7 @@ func TestItemsComeBack(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	const sequences = `[{"proteinChain":{"sequence":"ACDEFGHIK","chain_id":"P","label":"bait","count":2,` +
-		`"cyclic":true,"modifications":[{"res_idx":2,"ccd":"SEP"}]},
+		`"cyclic":true,"modifications":[{"res_idx":2,"ccd":"CSO"}]},
 		"sourceSequenceId":"018f4c1a-5b1c-7d9e-8a54-1c0a3f2b9d10"},{"rnaSequence":{"sequence":"ACGU"}},` +
 		`{"dnaSequence":{"sequence":"ACGT"}},
 		{"ligandSequence":{"sequence":"ATP","is_ccd":true,"property_type":"affinity"}},` +

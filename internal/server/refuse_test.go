@@ -301,7 +301,7 @@ func FuzzCreateJob(fz *testing.F) {
 		`"bond":[{"atom1":{"chain_id":"A","res_idx":1,"atom_name":"C"},"atom2":{"chain_id":"A","res_idx":1,` +
 		`"atom_name":"C"}}]}}`))
 	fz.Add([]byte(`{"name":"x","sequences":[{"proteinChain":{"sequence":"ACDEF","count":3,` +
-		`"modifications":[{"res_idx":2,"ccd":"sep"}]}}],"params":{"modelName":"big","relaxPrediction":false}}`))
+		`"modifications":[{"res_idx":2,"ccd":"cso"}]}}],"params":{"modelName":"big","relaxPrediction":false}}`))
 	h := newFixture(fz)
 	fz.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/jobs/validate", bytes.NewReader(body))

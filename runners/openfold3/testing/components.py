@@ -1,6 +1,6 @@
 """The file internal/chem/components.gz, of biotite's copy of the Chemical Component Dictionary: scripts/components.
 
-The file is text, compressed, in five parts that an empty line ends:
+The file is text, compressed, in six parts that an empty line ends:
 
 - the date of the newest change in the dictionary;
 - the codes in the order of their bytes, one a line, each without the letters that it shares with the one before, whose number
@@ -8,7 +8,8 @@ The file is text, compressed, in five parts that an empty line ends:
 - for each code, the number of its atoms other than hydrogen, in one line;
 - for each code, how many of these leave when a chain forms, in one line;
 - for each code that can be a residue of a chain, or is a sugar: the code and the names of these atoms, one code a line. A minus
-  after a name says that the atom leaves.
+  after a name says that the atom leaves;
+- for each standard residue that is the parent of others: its code and theirs, one parent a line.
 """
 
 import gzip
@@ -18,6 +19,8 @@ from pathlib import Path
 HYDROGEN = ("H", "D")
 # Words in the types of components whose names the file has.
 NAMED = ("LINKING", "TERMIN", "PEPTIDE", "SACCHARIDE")
+# The residues whose modified forms the file has.
+STANDARD = """ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL A C G U DA DC DG DT""".split()
 
 
 def atoms():
@@ -37,6 +40,18 @@ def atoms():
     return out, named, max(component["pdbx_modified_date"].as_array(str).tolist())
 
 
+def parents():
+    """Standard residue → the codes whose only parent it is, by mon_nstd_parent_comp_id of the dictionary."""
+    from biotite.structure.info.ccd import get_ccd
+
+    component = get_ccd()["chem_comp"]
+    out = {}
+    for code, parent in zip(*(component[c].as_array(str).tolist() for c in ("id", "mon_nstd_parent_comp_id"))):
+        if parent in STANDARD and code != parent:
+            out.setdefault(parent, []).append(code)
+    return {parent: sorted(out[parent]) for parent in sorted(out)}
+
+
 def text():
     """The text of the file."""
     found, named, date = atoms()
@@ -49,7 +64,8 @@ def text():
     heavy = " ".join(str(len(found[c])) for c in codes)
     leaving = " ".join(str(sum(leaves for _, leaves in found[c])) for c in codes)
     names = [" ".join([c, *(n + "-" * leaves for n, leaves in found[c])]) for c in codes if c in named]
-    return "\n\n".join([date, "\n".join(lines), heavy, leaving, "\n".join(names)]) + "\n"
+    derived = [" ".join([parent, *codes]) for parent, codes in parents().items()]
+    return "\n\n".join([date, "\n".join(lines), heavy, leaving, "\n".join(names), "\n".join(derived)]) + "\n"
 
 
 def main(what, path):
