@@ -205,6 +205,9 @@ func (p *pdbReader) finish() error {
 	}
 	p.joinBlank()
 	p.nameBlank()
+	for _, c := range p.build.chains {
+		c.sequence = p.sequences[c.id]
+	}
 	return nil
 }
 
