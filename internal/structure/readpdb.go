@@ -197,7 +197,7 @@ func (p *pdbReader) finish() error {
 		return err
 	}
 	for id, pair := range p.pairs {
-		if !pair.certain && p.build.byID[id[1:]] != nil {
+		if whole := p.build.byID[id[1:]]; !pair.certain && whole != nil && !p.absorb(whole, p.build.byID[id]) {
 			return &ParseError{Format: "PDB", Reason: "columns 18–22: " + pair.example + " may be residue " +
 				pair.example[:3] + " of chain " + id + " or residue " + pair.example[:4] + " of chain " + id[1:] +
 				"; want names of three letters in columns 18–20, or mmCIF"}
