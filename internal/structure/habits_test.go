@@ -69,6 +69,8 @@ func TestNamesInPDBFiles(t *testing.T) {
 			"M ligand POPC2; W water TIP31; A water TIP33"},
 		{"names of force fields with a chain", record(" CA  ALA A   1", 0) + record(" CA  ASPPA   2", 3.8) +
 			record(" CA  GLY A   3", 7.6) + record(" CA  LYSHA   4", 11.4), "A protein ALA1 ASPP2 GLY3 LYSH4"},
+		{"ions with their names in column 14", record(" CLA CLA A   1", 0) + record(" CL  CL  A   2", 9),
+			"A ion CLA1; A ion CL2"},
 		{"names in columns 19–21", record(" CA   ALAA   1", 0) + record(" P     DAB   1", 9),
 			"A protein ALA1; B dna DA1"},
 		{"GROMOS names without a chain", record(" CA  LYSH    1", 0) + record(" CA  GLY     2", 3.8),

@@ -367,6 +367,9 @@ func (p *pdbReader) number(line []byte) (n int, ins string, err error) {
 // element returns columns 77–78 or, where they hold no symbol, the element of the atom's name: the name starts one
 // column further left where the symbol has two letters.
 func (p *pdbReader) element(line []byte, a *pendingAtom) string {
+	if symbol := ions[a.comp]; symbol != "" && a.Name == a.comp {
+		return symbol
+	}
 	if symbol := strings.ToUpper(string(field(line, 77, 78))); symbol != "" {
 		if _, ok := masses[symbol]; ok || symbol == "X" {
 			return symbol
