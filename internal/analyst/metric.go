@@ -234,7 +234,7 @@ type tally struct {
 
 func (t *tally) count(r facts.ResidueRef, charge int) {
 	t.n++
-	code := structure.CanonicalComponent(r.Name)
+	code := structure.CanonicalComponent(structure.Protein, r.Name)
 	if charge > 1 || charge < -1 {
 		code += fmt.Sprintf(" with %+d", charge)
 	}

@@ -62,9 +62,9 @@ func (n names) of(c *structure.Chain) string {
 	return string(out)
 }
 
-// sameComponent reports whether two residues are the same: SEP and SER are not, although they share a letter.
-func sameComponent(a, b *structure.Residue) bool {
-	return structure.CanonicalComponent(a.Comp) == structure.CanonicalComponent(b.Comp)
+// sameComponent reports whether two residues of a polymer are the same: SEP and SER are not, although they share a letter.
+func sameComponent(kind structure.Kind, a, b *structure.Residue) bool {
+	return structure.CanonicalComponent(kind, a.Comp) == structure.CanonicalComponent(kind, b.Comp)
 }
 
 // polymersOf returns the polymers of a structure that have a residue with a centre.
@@ -215,7 +215,7 @@ func (m *mapper) matchOf(i, j int, pairs [][2]int32) match {
 		if !a.has[p[0]] || !b.has[p[1]] {
 			continue
 		}
-		if sameComponent(&a.Residues[p[0]], &b.Residues[p[1]]) {
+		if sameComponent(a.Kind, &a.Residues[p[0]], &b.Residues[p[1]]) {
 			x.same++
 		}
 		x.pairs = append(x.pairs, p)

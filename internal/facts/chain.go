@@ -121,7 +121,7 @@ func (x *Index) polymerMass(r Polymer) (*float64, int) {
 func (x *Index) Composition(sites []int) []Count {
 	n := map[string]int{}
 	for _, i := range sites {
-		n[structure.CanonicalComponent(x.Sites[i].Ref.Name)]++
+		n[structure.CanonicalComponent(x.Sites[i].Kind, x.Sites[i].Ref.Name)]++
 	}
 	out := make([]Count, 0, len(n))
 	for name, k := range n {

@@ -59,7 +59,7 @@ const firstPK, lastPK = 7.5, 3.55
 // Modified reports whether a residue of a polymer is not one of the standard components, also where it is unknown.
 func (s *Site) Modified() bool {
 	std, ok := structure.Component(s.Kind, s.Letter)
-	return !ok || s.Letter == structure.Unknown || std != structure.CanonicalComponent(s.Ref.Name)
+	return !ok || s.Letter == structure.Unknown || std != structure.CanonicalComponent(s.Kind, s.Ref.Name)
 }
 
 // parent returns the letter of the standard residue whose groups a residue of a protein has; 0: it has others.

@@ -44,13 +44,16 @@ type rawChain struct {
 	id, label string
 	entity    string // the file's entity id; empty: none given
 	residues  []Residue
-	segment   []int // per residue: how many TER records came before it
+	segment   []int        // per residue: how many TER records came before it
+	rooted    map[int]bool // segments with an ATOM record of a polymer
 	// ters counts the TER records of the chain so far.
 	ters int
 	// top is the highest key so far, and places the last residue of each key, from the first key on that is not higher
 	// than all before.
 	top    residueKey
 	places map[residueKey]int
+	// sequence is the whole sequence that the file lists (SEQRES), by component; empty: none.
+	sequence []string
 	// alternatives are all atoms of the residues with alternative locations.
 	alternatives map[int][]pendingAtom
 }
@@ -270,6 +273,7 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	s := &Structure{Title: b.title}
 	s.Origin, s.Method = b.origin()
 	s.PLDDTInB = b.statesPLDDT || titleOfPrediction(b.title)
+	numbered := b.numbersPolymers()
 	for _, raw := range b.chains {
 		first, entity := len(s.Chains), raw.entity
 		if entity == "" {
@@ -280,7 +284,7 @@ func (b *builder) structure(e entities) (*Structure, error) {
 			s.Chains = append(s.Chains, raw.undivided(kind))
 		} else {
 			entity = ""
-			s.Chains = append(s.Chains, raw.split()...)
+			s.Chains = append(s.Chains, raw.split(numbered)...)
 		}
 		for i := first; i < len(s.Chains); i++ {
 			s.Chains[i].Name, s.Chains[i].Entity = e.name[entity], entityNumber(entity)
@@ -317,24 +321,20 @@ func (c *rawChain) undivided(kind Kind) Chain {
 
 // split separates the polymers, ligands, ions and waters that a file lists in one chain. It returns polymers first,
 // then each ligand, then all waters as one chain.
-func (c *rawChain) split() []Chain {
+func (c *rawChain) split(numbered bool) []Chain {
 	var polymers, ligands []Chain
 	water := Chain{ID: c.id, Kind: Water}
-	rooted := map[int]bool{} // segments with an ATOM record of a polymer, or closed by TER
 	kinds := make([]Kind, len(c.residues))
 	for i := range c.residues {
-		r := &c.residues[i]
-		kinds[i] = r.guessKind()
-		if kinds[i].Polymer() && !r.Het || c.segment[i] < c.ters {
-			rooted[c.segment[i]] = true
-		}
+		kinds[i] = c.residues[i].guessKind()
 	}
+	member := c.members(kinds, numbered)
 	open := -1 // segment of the last residue of a polymer, which is before
 	var before *Residue
 	for i := range c.residues {
 		r, kind := &c.residues[i], kinds[i]
 		switch {
-		case r.Seq > 0 || kind.Polymer() && rooted[c.segment[i]]:
+		case member[i]:
 			if len(polymers) == 0 || !continues(before, r, open != c.segment[i]) {
 				polymers = append(polymers, Chain{ID: c.id})
 			}

@@ -1,6 +1,9 @@
 package structure
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Least distances in Å of neighbours in a polymer, of linked atoms and of the same atom of both (CA, 2.9 in a cis
 // peptide): a copy of a molecule may lie on top of it.
@@ -59,10 +62,9 @@ func spanned(a, b *Residue, missing int) bool {
 	return okA && okB && d >= minCentres && d <= float64(missing+1)*reach
 }
 
-// ended reports whether a residue has the atom at the end of a whole protein.
+// ended reports whether a residue has the atom at the end of a whole protein, as the PDB and force fields name it.
 func ended(r *Residue) bool {
-	_, ok := r.Atom("OXT")
-	return ok
+	return slices.ContainsFunc(r.Atoms, func(a Atom) bool { return a.Name == "OXT" || a.Name == "OT2" || a.Name == "OC2" })
 }
 
 // begins reports whether a residue has the hydrogens at the start of a whole protein.

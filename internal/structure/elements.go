@@ -22,3 +22,11 @@ var masses = map[string]float64{
 // Mass returns the atomic weight in u of an element, given by its symbol in upper case; that of carbon if it is
 // unknown.
 func Mass(element string) float64 { return cmp.Or(masses[element], masses["C"]) }
+
+// ions are the elements of ions by the name that their residue and their atom share: those of CHARMM
+// (toppar_water_ions), and those of the CCD, which programs write in column 14 too.
+var ions = map[string]string{
+	"CLA": "CL", "SOD": "NA", "POT": "K", "CAL": "CA", "CES": "CS", "LIT": "LI", "RUB": "RB", "BAR": "BA",
+	"CD2": "CD", "ZN2": "ZN", "CL": "CL", "NA": "NA", "CA": "CA", "CS": "CS", "CD": "CD", "CO": "CO", "CU": "CU",
+	"NI": "NI", "HG": "HG", "PB": "PB",
+}

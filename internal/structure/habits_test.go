@@ -67,6 +67,10 @@ func TestNamesInPDBFiles(t *testing.T) {
 		{"names of four letters", record(" OH2 TIP3W   1", 0) + record(" C1  POPCM   2", 9) + record(" OH2 TIP3    3",
 			20),
 			"M ligand POPC2; W water TIP31; A water TIP33"},
+		{"names of force fields with a chain", record(" CA  ALA A   1", 0) + record(" CA  ASPPA   2", 3.8) +
+			record(" CA  GLY A   3", 7.6) + record(" CA  LYSHA   4", 11.4), "A protein ALA1 ASPP2 GLY3 LYSH4"},
+		{"ions with their names in column 14", record(" CLA CLA A   1", 0) + record(" CL  CL  A   2", 9),
+			"A ion CLA1; A ion CL2"},
 		{"names in columns 19–21", record(" CA   ALAA   1", 0) + record(" P     DAB   1", 9),
 			"A protein ALA1; B dna DA1"},
 		{"GROMOS names without a chain", record(" CA  LYSH    1", 0) + record(" CA  GLY     2", 3.8),
@@ -140,7 +144,7 @@ func TestUncertainPDBFiles(t *testing.T) {
 			"line 1: columns 7–13: the serial number is " +
 				"longer than its columns, and the decimal points of x, y and z stand neither in columns 35, 43 and 51 nor as " +
 				"many further right"},
-		{record(" CA  LYSHA   1", 0) + record(" CA  GLY A   2", 4),
+		{record(" CA  LYSHA   1", 0) + record(" CA  GLY A   2", 14),
 			"columns 18–22: LYSHA may be residue LYS of chain HA or " +
 				"residue LYSH of chain A; want names of three letters in columns 18–20, or mmCIF"},
 		{record(" CA  GLYA    1", 0),

@@ -2,6 +2,7 @@ package structure
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 )
 
@@ -121,11 +122,9 @@ func (p *pdbReader) checkFields(line []byte, serial int) error {
 // numeral reports whether b is part of a number.
 func numeral(b byte) bool { return digit(b) || b == '.' || b == '-' }
 
-// fourLetters are residue names of four letters that begin with that of a standard residue: the protonation states of
-// the GROMOS force fields.
-var fourLetters = map[string]bool{
-	"ARGN": true, "ASPH": true, "CYSH": true, "CYS1": true, "CYS2": true, "GLUH": true, "HISA": true, "HISB": true,
-	"HISH": true, "HIS1": true, "HIS2": true, "LYSH": true,
+// fourLetters reports whether a residue name has four letters of which the first three are one too: LYSH.
+func fourLetters(comp []byte) bool {
+	return len(comp) == 4 && polymerKind(string(comp)) != "" && polymerKind(string(comp[:3])) != ""
 }
 
 // residue reads the names of the residue and of its chain. The format has the former in columns 18–20 and the latter in
@@ -135,7 +134,7 @@ func (p *pdbReader) residue(line []byte, a *pendingAtom) (chain string, err erro
 	comp, id := field(line, 18, 21), field(line, 22, 22)
 	if wide && len(id) > 0 && p.isPair(line) {
 		comp, id = field(line, 18, 20), line[20:22]
-	} else if wide && len(id) == 0 && !knownComp(comp) && !fourLetters[string(comp)] && knownComp(field(line, 18, 20)) {
+	} else if wide && len(id) == 0 && !knownComp(comp) && knownComp(field(line, 18, 20)) {
 		return "", p.errorf(21, 22, "they are %s, want the letter of the chain in column 22", excerpt(line[20:22]))
 	}
 	if b := p.build; len(b.pending) > 0 && b.pending[0].comp == string(comp) && b.last.id == string(id) {
@@ -178,14 +177,45 @@ func (p *pdbReader) isPair(line []byte) bool {
 	id, four := string(line[20:22]), field(line, 18, 21)
 	pair := p.pairs[id]
 	if pair == nil {
-		if knownComp(four) || !knownComp(field(line, 18, 20)) || len(p.pairs) >= p.in.lim.Chains {
+		if knownComp(four) && !fourLetters(four) || !knownComp(field(line, 18, 20)) || len(p.pairs) >= p.in.lim.Chains {
 			return false
 		}
 		pair = &chainPair{example: string(bytes.TrimSpace(line[17:22]))}
 		p.pairs[id] = pair
 	}
-	pair.certain = pair.certain || !fourLetters[string(four)]
+	pair.certain = pair.certain || !fourLetters(four)
 	return true
+}
+
+// absorb gives the residues of a chain with an id of two letters to the chain that the second letter names, where the
+// first one ends their names: LYSH of chain A and not LYS of chain HA. It reports whether bonds to that chain and its
+// free numbers show this of all.
+func (p *pdbReader) absorb(whole, pair *rawChain) bool {
+	residues, segment := slices.Clone(whole.residues), slices.Clone(whole.segment)
+	for _, r := range pair.residues {
+		at := slices.IndexFunc(residues, func(o Residue) bool { return o.Auth >= r.Auth })
+		if at < 0 {
+			at = len(residues)
+		}
+		before := at > 0 && bonded(&residues[at-1], &r)
+		if at < len(residues) && (residues[at].Auth == r.Auth || !before && !bonded(&r, &residues[at])) ||
+			at == len(residues) && !before {
+			return false
+		}
+		r.Comp += pair.id[:1]
+		segment = slices.Insert(segment, at, segment[min(at, len(segment)-1)])
+		residues = slices.Insert(residues, at, r)
+	}
+	whole.residues, whole.segment = residues, segment
+	p.build.chains = slices.DeleteFunc(p.build.chains, func(c *rawChain) bool { return c == pair })
+	delete(p.build.byID, pair.name)
+	return true
+}
+
+// bonded reports whether a bond links two residues.
+func bonded(a, b *Residue) bool {
+	linked, _ := links(a, b)
+	return linked
 }
 
 // knownComp reports whether a residue has a name that this package knows.

@@ -197,7 +197,7 @@ func (p *pdbReader) finish() error {
 		return err
 	}
 	for id, pair := range p.pairs {
-		if !pair.certain && p.build.byID[id[1:]] != nil {
+		if whole := p.build.byID[id[1:]]; !pair.certain && whole != nil && !p.absorb(whole, p.build.byID[id]) {
 			return &ParseError{Format: "PDB", Reason: "columns 18–22: " + pair.example + " may be residue " +
 				pair.example[:3] + " of chain " + id + " or residue " + pair.example[:4] + " of chain " + id[1:] +
 				"; want names of three letters in columns 18–20, or mmCIF"}
@@ -205,6 +205,9 @@ func (p *pdbReader) finish() error {
 	}
 	p.joinBlank()
 	p.nameBlank()
+	for _, c := range p.build.chains {
+		c.sequence = p.sequences[c.id]
+	}
 	return nil
 }
 
@@ -364,6 +367,9 @@ func (p *pdbReader) number(line []byte) (n int, ins string, err error) {
 // element returns columns 77–78 or, where they hold no symbol, the element of the atom's name: the name starts one
 // column further left where the symbol has two letters.
 func (p *pdbReader) element(line []byte, a *pendingAtom) string {
+	if symbol := ions[a.comp]; symbol != "" && a.Name == a.comp {
+		return symbol
+	}
 	if symbol := strings.ToUpper(string(field(line, 77, 78))); symbol != "" {
 		if _, ok := masses[symbol]; ok || symbol == "X" {
 			return symbol

@@ -1,9 +1,6 @@
 package structure
 
-import (
-	"cmp"
-	"strings"
-)
+import "strings"
 
 // Unknown is the letter of a residue without a one-letter code.
 const Unknown = 'X'
@@ -34,15 +31,15 @@ var compNames = map[string]string{
 }
 
 // letters maps component codes of amino acids to one-letter codes: the standard ones, those of aminoNames, common
-// modified ones as their parent, and the names that molecular dynamics programs give to protonation states.
+// modified ones as their parent, and those of synonyms.
 var letters = map[string]byte{
 	"MSE": 'M', "SEP": 'S', "TPO": 'T', "PTR": 'Y', "CSO": 'C', "CSD": 'C', "CSX": 'C', "CSS": 'C', "CME": 'C',
 	"OCS": 'C',
-	"SCY": 'C', "CAS": 'C', "YCM": 'C', "SMC": 'C', "CYX": 'C', "CYM": 'C', "KCX": 'K', "MLY": 'K', "MLZ": 'K',
+	"SCY": 'C', "CAS": 'C', "YCM": 'C', "SMC": 'C', "KCX": 'K', "MLY": 'K', "MLZ": 'K',
 	"M3L": 'K',
-	"ALY": 'K', "LLP": 'K', "LYN": 'K', "HYP": 'P', "PCA": 'Q', "CGU": 'E', "GLH": 'E', "ASH": 'D', "BHD": 'D',
-	"PHD": 'D',
-	"HIC": 'H', "HSD": 'H', "HSE": 'H', "HSP": 'H', "HID": 'H', "HIE": 'H', "HIP": 'H', "TYS": 'Y', "NEP": 'H',
+	"ALY": 'K', "LLP": 'K', "HYP": 'P', "PCA": 'Q', "CGU": 'E', "BHD": 'D',
+	"PHD":  'D',
+	"GLYM": 'G', "HIC": 'H', "TYS": 'Y', "NEP": 'H',
 	"FME": 'M',
 	"MHO": 'M', "SAC": 'S', "AIB": 'A', "MEN": 'N', "AGM": 'R', "CIR": 'R', "MVA": 'V', "MLE": 'L', "NLE": 'L',
 	"TRQ": 'W',
@@ -56,34 +53,17 @@ var rnaLetters = map[string]byte{
 	"A": 'A', "C": 'C', "G": 'G', "U": 'U', "I": 'I', "N": 'N', "PSU": 'U', "5MU": 'U', "H2U": 'U', "4SU": 'U',
 	"OMU": 'U', "5MC": 'C', "OMC": 'C',
 	"OMG": 'G', "2MG": 'G', "7MG": 'G', "M2G": 'G', "YYG": 'G', "YG": 'G', "1MA": 'A', "6MZ": 'A', "A2M": 'A',
-	"RA": 'A', "RC": 'C', "RG": 'G', "RU": 'U',
 }
 
 // dnaLetters maps component codes of DNA nucleotides to letters, modified ones as their parent.
 var dnaLetters = map[string]byte{
 	"DA": 'A', "DC": 'C', "DG": 'G', "DT": 'T', "DU": 'U', "DI": 'I', "DN": 'N', "5CM": 'C', "BRU": 'U', "6OG": 'G',
-	"8OG": 'G', "T": 'T',
+	"8OG": 'G',
 }
 
 // waters are the component codes of water in files of different programs.
 var waters = map[string]bool{"HOH": true, "WAT": true, "DOD": true, "H2O": true, "SOL": true, "SOLV": true,
 	"TIP": true, "TIP3": true, "TIP4": true, "TIP5": true, "TP3": true, "SPC": true, "SPCE": true}
-
-func init() {
-	for letter, name := range aminoNames {
-		letters[name] = letter
-	}
-}
-
-// synonyms are names that molecular dynamics programs give to protonation states, and old ones of nucleotides.
-var synonyms = map[string]string{
-	"CYX": "CYS", "CYM": "CYS", "LYN": "LYS", "GLH": "GLU", "ASH": "ASP", "HSD": "HIS", "HSE": "HIS", "HSP": "HIS",
-	"HID": "HIS", "HIE": "HIS", "HIP": "HIS", "RA": "A", "RC": "C", "RG": "G", "RU": "U", "T": "DT",
-}
-
-// CanonicalComponent returns the component code of a residue of a polymer: HIS for HIE, HSD and other names of its
-// protonation states. A modified residue, such as MSE, keeps its own code.
-func CanonicalComponent(comp string) string { return cmp.Or(synonyms[comp], comp) }
 
 // Letters returns the sequence of a polymer, see [Letter].
 func Letters(c *Chain) string {
@@ -100,6 +80,9 @@ func Letter(kind Kind, comp string) byte {
 	table := letters
 	switch kind {
 	case RNA, DNA:
+		if l, ok := bases[comp]; ok {
+			return l
+		}
 		table = rnaLetters
 		if l, ok := dnaLetters[comp]; ok {
 			return l
@@ -158,10 +141,10 @@ func (r *Residue) guessKind() Kind {
 	if waters[r.Comp] {
 		return Water
 	}
-	if k := polymerKind(r.Comp); k != "" {
+	has := func(name string) bool { _, ok := r.Atom(name); return ok }
+	if k := polymerKind(r.Comp); k != "" && (r.Comp != "CYN" || has("CA")) { // the cyanide of the CCD
 		return k
 	}
-	has := func(name string) bool { _, ok := r.Atom(name); return ok }
 	switch {
 	case has("N") && has("CA") && has("C"), !r.Het && len(r.Atoms) == 1 && r.Atoms[0].Name == "CA" &&
 		r.Atoms[0].Element != "CA":

@@ -1,0 +1,85 @@
+package structure
+
+import "strings"
+
+// synonyms are the names that force fields and programs give to standard residues, by protonation state or by place in
+// the chain, with the component code.
+//
+// Source: residue databases of the force fields AMBER, CHARMM, GROMOS and OPLS in GROMACS, AmberTools' leap, PDB2PQR,
+// and CHARMM's top_all36.
+var synonyms = forceFieldNames()
+
+// protonation has the names of protonation states by component code.
+var protonation = map[string]string{
+	"ARG": "ARGN ARN AR0",
+	"ASP": "ASH ASPH ASPP",
+	"CYS": "CYX CYM CYN CYF CYD CYSH CYSP CYSD CYS1 CYS2",
+	"GLU": "GLH GLUH GLUP",
+	"HIS": "HSD HSE HSP HID HIE HIP HISA HISB HISD HISE HISH HISP HIS1 HIS2",
+	"LYS": "LYN LSN LYP LYSH LYSN",
+	"TYR": "TYM",
+}
+
+// forceFieldNames returns the component codes by name. AMBER writes N and C before the names of residues at the ends of
+// a chain, and 5 and 3 behind those of nucleotides.
+func forceFieldNames() map[string]string {
+	out := map[string]string{"T": "DT"}
+	amino := map[string]string{}
+	for letter, code := range aminoNames {
+		if strings.IndexByte("BZUOX", letter) < 0 {
+			amino[code] = code
+		}
+	}
+	for code, names := range protonation {
+		for _, name := range strings.Fields(names) {
+			amino[name], out[name] = code, code
+		}
+	}
+	for name, code := range amino {
+		if len(name) == 3 {
+			out["N"+name], out["C"+name] = code, code
+		}
+	}
+	for _, code := range strings.Fields("A C G U DA DC DG DT") {
+		names := []string{code}
+		if len(code) == 1 {
+			names = append(names, "R"+code)
+			out["R"+code] = code
+		}
+		for _, name := range names {
+			out[name+"5"], out[name+"3"] = code, code
+		}
+	}
+	return out
+}
+
+// bases are the names that CHARMM gives to nucleotides of RNA and DNA. In the CCD they are those of free bases and of
+// other molecules.
+var bases = map[string]byte{"ADE": 'A', "CYT": 'C', "GUA": 'G', "URA": 'U', "THY": 'T'}
+
+func init() {
+	for letter, name := range aminoNames {
+		letters[name] = letter
+	}
+	for name, code := range synonyms {
+		for _, table := range []map[string]byte{letters, rnaLetters, dnaLetters} {
+			if letter, ok := table[code]; ok {
+				table[name] = letter
+				break
+			}
+		}
+	}
+}
+
+// CanonicalComponent returns the component code of a residue of a polymer of a kind: HIS for HIE, HSD and other names of
+// its protonation states. A modified residue, such as MSE, keeps its own code.
+func CanonicalComponent(kind Kind, comp string) string {
+	if code, ok := synonyms[comp]; ok {
+		return code
+	}
+	if base, ok := bases[comp]; ok && (kind == RNA || kind == DNA) {
+		code, _ := Component(kind, base)
+		return code
+	}
+	return comp
+}
