@@ -231,12 +231,20 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	p.Destinations, err = pleat.ParseWorkflowWebhooks(p.Webhooks, f.pathOf("webhooks"))
 	f.refuse(err)
 	if p.strict {
-		before := len(*f.faults)
 		f.know(unusedFields...)
 		f.refuseUnknown()
-		// What is misspelt comes first: it explains why a field is missing.
-		*f.faults = slices.Concat((*f.faults)[before:], (*f.faults)[:before])
 	}
+	// An unknown field comes first: it explains why another is missing.
+	slices.SortStableFunc(*f.faults, func(a, b *pleat.Error) int {
+		unknown := func(e *pleat.Error) bool { return strings.HasPrefix(e.Message, "unknown field ") }
+		switch {
+		case unknown(a) == unknown(b):
+			return 0
+		case unknown(a):
+			return -1
+		}
+		return 1
+	})
 	if err := f.faults.Err(); err != nil {
 		return Plan{}, err
 	}

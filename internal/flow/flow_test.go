@@ -248,8 +248,8 @@ func TestEveryFault(t *testing.T) {
 		"independent": {"md", `{"sourceJobId":"` + job + `","temp":0,"pH":"low","sim_length_ns":-1,"step_size_ns":0,
 			"config":{"box_eq":true,"pressure":1},"component_defaults":{"nmol":2,"restraint":false},"isPublic":1,
 			"webhooks":{"qna":{}},"seed":-1,"sim_lenght_ns":1}`, []string{
-			"isPublic", "pH", "seed", "config.box_eq", "config.pressure", "component_defaults.nmol",
-			"component_defaults.restraint", "temp", "step_size_ns", "sim_length_ns", "sim_lenght_ns",
+			"sim_lenght_ns", "isPublic", "pH", "seed", "config.box_eq", "config.pressure", "component_defaults.nmol",
+			"component_defaults.restraint", "temp", "step_size_ns", "sim_length_ns",
 			"webhooks.qna"}},
 		"a preset decides what is read": {"md", `{"preset":"single_idr","topol":"slab","temp":0,"files":{"pdb":{}},
 			"config":{"box_eq":true}}`, []string{"files.pdb.libraryItemId", "preset", "topol", "temp"}},
