@@ -67,11 +67,7 @@ func anyStructure(t *rapid.T) *Structure {
 			c.Kind = Water
 		}
 		c.tidy()
-<<<<<<< HEAD
 		c.Counted = false // what is written has numbers
-=======
-		c.Counted = false // what is written has the numbers that tidy gives
->>>>>>> t36-s2
 		s.Chains = append(s.Chains, c)
 	}
 	return s
