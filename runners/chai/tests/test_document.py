@@ -89,7 +89,7 @@ class Package(unittest.TestCase):
             [("A", "G(SEP)HM"), ("B", "G(SEP)HM"), ("L", "CCO"), ("R", "GACU"), ("M", "CO")],
         )
         self.assertEqual([p.connection_type.value for p in pairs], ["pocket", "contact", "pocket", "covalent"])
-        self.assertEqual((pairs[3].chainA, pairs[3].atom_nameA, pairs[3].atom_nameB), ("A", "SD", "C1"))
+        self.assertEqual((pairs[3].chainA, pairs[3].atom_nameA, pairs[3].atom_nameB), ("A", "SD", "SD"))
 
     def test_without_weights(self):
         import foldrun
