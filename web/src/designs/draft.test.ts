@@ -41,7 +41,7 @@ test('the request of a binder has what is filled in', () => {
       target: { sourceJobId: 'j1' },
       targetChains: ['A', 'C'],
       epitope: [
-        { chain_id: 'A', res_idx: [3, 4, 5] },
+        { chain_id: 'A', res_idx: ['3..5'] },
         { chain_id: 'C', res_idx: [7] },
       ],
       avoid: [{ chain_id: 'A', res_idx: [9] }],
@@ -100,7 +100,7 @@ test('the request of another sequence for a structure has no binder', () => {
     input: {
       protocol: 'sequence_only',
       target: { sourceJobId: 'j1' },
-      redesign: [{ chain_id: 'A', res_idx: [1, 2, 3] }],
+      redesign: [{ chain_id: 'A', res_idx: ['1..3'] }],
       numDesigns: 8,
       budget: 2,
       temperature: 0.2,
@@ -108,7 +108,7 @@ test('the request of another sequence for a structure has no binder', () => {
     },
     problems: {},
   })
-  expect(toInput(some, ['A', 'B']).problems).toEqual({ redesign: 'Residue 1 has no chain; write it as A: 1.' })
+  expect(toInput(some, ['A', 'B']).problems).toEqual({ redesign: 'Residue 1-3 has no chain; write it as A: 1-3.' })
   expect(toInput(draft({ mode: 'redesign' })).problems).toEqual({
     target: 'Say what the target is.',
     redesign: 'Name the chains or residues that are redesigned, such as A or A: 12-18, 25.',
