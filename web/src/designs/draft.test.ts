@@ -67,9 +67,9 @@ test('a sequence with designed parts replaces the length, and has disulfides', (
     }),
   )
   expect(input).toEqual({
-    target: { sequence: 'MKTGS' },
+    target: { sequence: 'MKT\nGS' },
     epitope: [{ chain_id: 'A', res_idx: [2] }],
-    binder: { kind: 'protein', sequence: '3..5C6C3', disulfides: [[2, 1]] },
+    binder: { kind: 'protein', sequence: '3..5C 6C3', disulfides: [[2, 1]] },
   })
   const wrong = draft({ way: 'pdbId', target: { pdbId: '1ubq' }, sequence: '5C5C', disulfides: '1,2' })
   expect(toInput(wrong).problems).toEqual({

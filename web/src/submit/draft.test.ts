@@ -1,9 +1,18 @@
 // The draft of a job: text that is read, and bodies that survive the way through the form.
 import { expect, test } from 'vitest'
-import type { CreateJob, Model } from '../api'
+import type { CreateJob, Kind, Model } from '../api'
 import { curlCommands, fromBody, toBody } from './body'
-import { emptyDraft, formPart, jobName, newItem } from './draft'
-import { chainNames, describeInvalid, guessKind, invalidLetters, isJobFile, parseText, stripSpace } from './sequences'
+import { emptyDraft, formPart, itemFrom, jobName, newItem, ofKind } from './draft'
+import {
+  chainNames,
+  describeInvalid,
+  guessKind,
+  inTens,
+  invalidLetters,
+  isJobFile,
+  parseText,
+  stripSpace,
+} from './sequences'
 
 test('the kind of a molecule is guessed', () => {
   for (const [text, kind] of [
@@ -17,6 +26,9 @@ test('the kind of a molecule is guessed', () => {
     ['CC(=O)Oc1ccccc1C(=O)O', 'ligand'],
     ['C1CCCCC1', 'ligand'],
     ['[Na+]', 'ligand'],
+    ['CC(=O)Oc1ccccc1C(=O)O aspirin', 'ligand'],
+    ['C1CCCCC1\tcyclohexane', 'ligand'],
+    ['1 MKTAYIAKQR', 'protein'],
     ['DAYAQWL1KDG', 'protein'],
   ] as const)
     expect(guessKind(text), text).toBe(kind)
@@ -48,6 +60,23 @@ test('FASTA, bare sequences, chains by colons and headers with kinds are read', 
   expect(isJobFile('{"name": 1}')).toBe(true)
   expect(isJobFile('version: 1\nsequences:\n')).toBe(true)
   expect(isJobFile('>version\nACDEF')).toBe(false)
+})
+
+test('a ligand keeps what was written', () => {
+  const text = (kind: Kind, written: string) => itemFrom({ kind, text: written, label: '', ccd: false })
+  expect(text('ligand', 'C1CCCCC1 cyclohexane').text).toBe('C1CCCCC1 cyclohexane')
+  expect(text('ligand', 'CCO\nCCN').text).toBe('CCO CCN')
+  for (const [written, ligand] of [
+    ['CCO CN', 'CCO CN'],
+    ['CCCCCCCCCCCCCCCC', 'CCCCCCCCCCCCCCCC'],
+    ['CCO\nCN', 'CCO CN'],
+  ] as const) {
+    const item = text('protein', written)
+    expect(item.text).toBe(inTens(written))
+    expect(ofKind(item, 'ligand')).toEqual({ kind: 'ligand', ccd: false, text: ligand })
+  }
+  expect(ofKind(newItem('protein', 'atp'), 'ligand')).toMatchObject({ ccd: true, text: 'atp' })
+  expect(ofKind(newItem('ligand', 'MKTAYIAKQRQ'), 'protein')).toMatchObject({ text: 'MKTAYIAKQR Q' })
 })
 
 test('an invalid letter has the position that the service names', () => {

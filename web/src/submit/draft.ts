@@ -12,6 +12,8 @@ export interface Item {
   kind: Kind
   /** The sequence, or the CCD code or SMILES of a ligand. */
   text: string
+  /** The text as it was written, before it was put into groups of ten letters; absent: as it is. */
+  written?: string
   label: string
   count: number
   /** The chain name asked for; empty: by order. */
@@ -161,9 +163,17 @@ export const newItem = (kind: Kind, text = ''): Item => ({
   alignment: null,
 })
 
-/** Makes an item of a pasted sequence, in groups of ten letters. */
+/** Makes an item of a pasted sequence, in groups of ten letters. The lines of a ligand become one, with spaces. */
 export function itemFrom({ kind, text, label, ccd }: ParsedSequence): Item {
-  return { ...newItem(kind, kind === 'ligand' ? text : inTens(text)), label, ccd }
+  const written = text.replace(/\s*[\r\n]\s*/g, ' ')
+  return { ...newItem(kind, kind === 'ligand' ? written : inTens(text)), written, label, ccd }
+}
+
+/** The fields of an item that becomes another kind. A ligand is what was written: a name may stand behind a SMILES. */
+export function ofKind({ text, written = text }: Item, kind: Kind): Partial<Item> {
+  if (kind !== 'ligand') return { kind, ccd: false, text: inTens(text), written }
+  const line = written.trim().replace(/\s*[\r\n]\s*/g, ' ')
+  return { kind, ccd: /^[A-Z0-9]{1,5}$/i.test(line), text: line }
 }
 
 /** An empty constraint with a new key. */

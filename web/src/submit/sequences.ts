@@ -58,9 +58,14 @@ export function invalidLetters(text: string, kind: Kind, withUnknown: boolean): 
   return invalid
 }
 
-/** Reports whether a text is a SMILES rather than a sequence: it has signs or digits that sequences lack. */
-const isSmiles = (text: string) =>
-  !/\s/.test(text) && (/[()=#@[\]\\/+]/.test(text) || (/\d/.test(text) && /^[BCFHINOPSbclnopsr0-9%]+$/.test(text)))
+/**
+ * Reports whether a text begins with a SMILES rather than a sequence: its first word has signs or digits that sequences
+ * lack. The service says what may stand behind it.
+ */
+function isSmiles(text: string): boolean {
+  const [word = ''] = text.split(/\s/, 1)
+  return /[()=#@[\]\\/+]/.test(word) || (/\d/.test(word) && /^[BCFHINOPSbclnopsr][BCFHINOPSbclnopsr0-9%]+$/.test(word))
+}
 
 /** Guesses the kind of molecule that a text describes. */
 export function guessKind(text: string): Kind {
