@@ -1,8 +1,8 @@
 // The draft of a job: text that is read, and bodies that survive the way through the form.
 import { expect, test } from 'vitest'
 import type { CreateJob, Kind, Model } from '../api'
-import { curlCommands, fromBody, toBody } from './body'
-import { emptyDraft, formPart, itemFrom, jobName, newItem, ofKind } from './draft'
+import { curlCommands, fromBody, toBody, withAlignments } from './body'
+import { alignmentsToUpload, emptyDraft, formPart, itemFrom, jobName, newItem, ofKind } from './draft'
 import {
   chainNames,
   describeInvalid,
@@ -219,4 +219,23 @@ test('a job without a name is named after its records', () => {
 
 test('a quote in a name is escaped in the curl command', () => {
   expect(curlCommands('http://h', { ...body, name: "O'Hara" })).toContain("O'\\''Hara")
+})
+
+test('the alignment of a complex is uploaded once, and its chains name it', () => {
+  const file = new Blob()
+  const alignment = { queries: ['MK', 'GGE'], copies: [1, 1], rows: 3, key: 1, name: 'a b.a3m', file }
+  const draft = {
+    ...emptyDraft(),
+    items: [newItem('ligand', 'ATP'), ...alignment.queries.map((q) => ({ ...newItem('protein', q), alignment }))],
+  }
+  const files = alignmentsToUpload(draft, { features: ['msa'] } as unknown as Model)
+  expect(files.map((f) => [f.fileName, f.items])).toEqual([['a_b.a3m', [1, 2]]])
+  const msa = { libraryItemId: 'i1', fileName: 'a_b.a3m' }
+  const sent = withAlignments(toBody(draft), 'i1', files)
+  expect(sent.sequences.map((s) => s.proteinChain?.msa)).toEqual([undefined, msa, msa])
+  expect(toBody(fromBody(sent)).sequences).toEqual(sent.sequences)
+  const curl = curlCommands('http://h', toBody(draft), '', files)
+  expect(curl).toContain(`"libraryItemId": "'$ITEM'"`)
+  expect(curl).toContain("files=@a b.a3m;filename=a_b.a3m'")
+  expect(curl).not.toContain('?from=')
 })
