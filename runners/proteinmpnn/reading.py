@@ -232,7 +232,8 @@ def continues(a: gemmi.Residue, b: gemmi.Residue, ter: bool) -> bool:
         return rising or linked is None
     missing = b.seqid.num - a.seqid.num - 1
     starts = any(all(position(b, n) for n in names) for names in (("H2", "H3"), ("HT2", "HT3"), ("2H", "3H")))
-    if not rising or missing < 1 or position(a, "OXT") or b.name in PARENTS and starts:
+    ends = any(position(a, n) for n in ("OXT", "OT2", "OC2"))
+    if not rising or missing < 1 or ends or b.name in PARENTS and starts:
         return False
     centre = "CA" if position(a, "CA") else "C1'"
     distance = between(a, centre, b, "CA" if position(b, "CA") else "C1'")
@@ -252,6 +253,19 @@ def links(a: gemmi.Residue, b: gemmi.Residue) -> bool | None:
     return None
 
 
+def parted(a: gemmi.Residue, b: gemmi.Residue) -> bool:
+    """Whether the atoms of two residues tell that no bond links them."""
+    protein = position(a, "CA") is not None
+    far = between(a, "C", b, "N") if protein else between(a, "O3'", b, "P")
+    limit = 2.5
+    for name, _, broken in PROTEIN_ANCHORS if protein else NUCLEIC_ANCHORS:
+        if far is None:
+            far, limit = between(a, name, b, name), broken
+    if far is None or far <= limit:
+        return False
+    return all(p.pos.dist(q.pos) > 2.0 for p in a for q in b if not p.is_hydrogen() and not q.is_hydrogen())
+
+
 # The atoms whose distance in neighbours tells whether they are linked, up to how many Å they are, and beyond how many
 # they are not.
 PROTEIN_ANCHORS = (("CA", 4.5, 4.5),)
@@ -265,8 +279,10 @@ def between(a: gemmi.Residue, name: str, b: gemmi.Residue, other: str) -> float 
 
 
 def position(residue: gemmi.Residue, name: str) -> gemmi.Position | None:
-    """Where the residue has an atom, also by its old name (C1*); None if it has none of that name."""
-    return next((atom.pos for atom in residue if atom.name in (name, name.replace("'", "*"))), None)
+    """Where the residue has an atom, also by its old name (C1*); None if it has none of that name. A calcium is no
+    CA."""
+    names = (name, name.replace("'", "*"))
+    return next((a.pos for a in residue if a.name in names and (name != "CA" or a.element.name != "Ca")), None)
 
 
 def polymer(letter: str, residues: list[gemmi.Residue], sequence: list[str]) -> Molecule:
@@ -301,11 +317,12 @@ def by_number(residues: list[gemmi.Residue], sequence: list[str]) -> list[int] |
 
 
 def by_run(residues: list[gemmi.Residue], sequence: list[str]) -> list[int] | None:
-    """Indices in the sequence run by run of consecutive numbers, each at the first place that it fits; None if one
-    does not."""
+    """Indices in the sequence run by run of linked residues with consecutive numbers, each at the first place that it
+    fits; None if one does not."""
     runs: list[list[gemmi.Residue]] = []
     for residue in residues:
-        if runs and 0 <= residue.seqid.num - runs[-1][-1].seqid.num <= 1:
+        before = runs[-1][-1] if runs else None
+        if before and 0 <= residue.seqid.num - before.seqid.num <= 1 and not parted(before, residue):
             runs[-1].append(residue)
         else:
             runs.append([residue])
