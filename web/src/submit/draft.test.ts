@@ -48,6 +48,11 @@ test('FASTA, bare sequences, chains by colons and headers with kinds are read', 
     ['protein', 'ACDEF', '', false],
     ['protein', 'GHIKL', '', false],
   ])
+  expect(read('>T=0.1, sample=1, score=0.8\nMKV/GGE')).toEqual([
+    ['protein', 'MKV', 'T=0.1, sample=1, score=0.8', false],
+    ['protein', 'GGE', 'T=0.1, sample=1, score=0.8', false],
+  ])
+  expect(read('>F/C=C/F|smiles\nF/C=C/F')).toEqual([['ligand', 'F/C=C/F', 'F/C=C/F', false]])
   expect(read('>A|protein\nACG\n>B|ccd\nATP\n>C|smiles\nCCO\n>rna|name=guide\nACGU\n>dna\nACG')).toEqual([
     ['protein', 'ACG', 'A', false],
     ['ligand', 'ATP', 'B', true],

@@ -105,11 +105,14 @@ function parseHeader(header: string) {
   return { declared: words.slice(0, 2).map(kindOf).find(Boolean), label }
 }
 
-/** The sequences of a FASTA record: several if colons separate its chains. kind: if the header names none. */
+/**
+ * The sequences of a FASTA record: several if colons separate its chains or, as in the files of ProteinMPNN, slashes.
+ * kind: if the header names none.
+ */
 function parseSequences(header: string, body: string, kind?: Kind): ParsedSequence[] {
   const { declared, label } = parseHeader(header)
-  const joinedByColons = declared?.kind !== 'ligand' && /^[A-Za-z\s*:]+$/.test(body)
-  const chains = joinedByColons ? body.split(':') : [body]
+  const isJoined = /^[A-Za-z\s*:]+$/.test(body) || (header !== '' && /^[A-Z\s*:/]+$/.test(body))
+  const chains = declared?.kind !== 'ligand' && isJoined ? body.split(/[:/]/) : [body]
   return chains
     .map((chain) => chain.trim().replace(/\*$/, '').trim())
     .filter((text) => text !== '')
