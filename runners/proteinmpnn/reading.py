@@ -2,7 +2,8 @@
 locations. A selection names residues by these. gemmi counts otherwise where a file has no label_seq_id: it leaves
 places for gaps in the numbers of the authors.
 
-The rules are those of internal/structure: readpdb.go, readcif.go, build.go, continues.go, link.go and whole.go."""
+The rules are those of internal/structure: readpdb.go, readcif.go, build.go, member.go, continues.go, link.go and
+whole.go."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -199,19 +200,13 @@ def kind(residue: gemmi.Residue) -> gemmi.PolymerType:
 
 
 def split(letter: str, residues: list[gemmi.Residue], found: Records) -> list[Molecule]:
-    """The molecules of a letter. A polymer has an ATOM record or ends with TER: an amino acid elsewhere is a ligand."""
-    kinds = [kind(residue) for residue in residues]
+    """The molecules of a letter."""
     segments = [found.segment.get((letter, str(r.seqid).strip(), r.name), 0) for r in residues]
-    rooted = {
-        segment
-        for residue, one, segment in zip(residues, kinds, segments)
-        if segment < found.ends[letter] or one != LIGAND and residue.het_flag != "H"
-    }
     polymers: list[list[gemmi.Residue]] = []
     ligands: list[Molecule] = []
     last = 0  # segment of the last residue of a polymer
-    for residue, one, segment in zip(residues, kinds, segments):
-        if residue.label_seq or one != LIGAND and segment in rooted:
+    for residue, segment, member in zip(residues, segments, Members(letter, residues, segments, found).all()):
+        if member:
             if not polymers or not continues(polymers[-1][-1], residue, segment != last):
                 polymers.append([])
             polymers[-1].append(residue)
@@ -222,22 +217,102 @@ def split(letter: str, residues: list[gemmi.Residue], found: Records) -> list[Mo
     return [polymer(name, part, found.sequences.get(name, [])) for name, part in zip(names, polymers)] + ligands
 
 
-def continues(a: gemmi.Residue, b: gemmi.Residue, ter: bool) -> bool:
-    """Whether residue b belongs to the same polymer as a, before it under the same letter, perhaps before a TER."""
-    linked = links(a, b)
-    if linked:
-        return True
-    rising = (b.seqid.num, b.seqid.icode) > (a.seqid.num, a.seqid.icode)
-    if not ter:
-        return rising or linked is None
+class Members:
+    """Which residues of a letter belong to polymers: those that a bond links to a neighbour, or that are alone at a gap
+    of a polymer. A name does not decide, because nucleotides and amino acids are ligands too."""
+
+    def __init__(self, letter: str, residues: list[gemmi.Residue], segments: list[int], found: Records) -> None:
+        self.residues, self.segments = residues, segments
+        self.kinds = [kind(residue) for residue in residues]
+        self.ends, self.sequence = found.ends[letter], found.sequences.get(letter, [])
+        self.rooted = {
+            s for r, one, s in zip(residues, self.kinds, segments) if one != LIGAND and r.het_flag != "H"
+        }
+
+    def all(self) -> list[bool]:
+        out = [bool(residue.label_seq) for residue in self.residues]
+        before: list[gemmi.Residue | None] = []
+        last: gemmi.Residue | None = None
+        for i, residue in enumerate(self.residues):
+            if i + 1 < len(out) and self.joined(i):
+                out[i] = out[i + 1] = True
+            before.append(last)
+            if out[i] or residue.het_flag != "H" and self.plain(i):
+                last = residue
+        after: gemmi.Residue | None = None
+        for i in reversed(range(len(out))):
+            if not out[i] and self.kinds[i] != LIGAND:
+                out[i] = self.alone(i, before[i], after)
+            if out[i]:
+                after = self.residues[i]
+        return out
+
+    def plain(self, i: int) -> bool:
+        """Whether a residue has the name of a residue of polymers, or is one bead of a polymer."""
+        residue = self.residues[i]
+        named = residue.name in PARENTS or gemmi.find_tabulated_residue(residue.name).kind in NUCLEIC
+        return named or len(residue) == 1 and self.kinds[i] != LIGAND
+
+    def joined(self, i: int) -> bool:
+        """Whether a bond links a residue of a polymer to the one after it. One of them may be a cap."""
+        a, b = self.residues[i : i + 2]
+        known = next((one for one in self.kinds[i : i + 2] if one != LIGAND), None)
+        if known is None:
+            return False
+        bond = between(a, "C", b, "N") if known == gemmi.PolymerType.PeptideL else between(a, "O3'", b, "P")
+        if bond is not None:
+            return 0.9 <= bond <= 2.5
+        return self.part(i) and self.part(i + 1) and bool(links(a, b))
+
+    def part(self, i: int) -> bool:
+        """Whether the file has a residue as a part of a chain."""
+        chained = self.segments[i] < self.ends or self.segments[i] in self.rooted
+        return self.plain(i) and (self.residues[i].het_flag != "H" or chained)
+
+    def alone(self, i: int, before: gemmi.Residue | None, after: gemmi.Residue | None) -> bool:
+        """Whether a residue without a bond to those before and after it belongs to their polymer. A monomer that is free
+        has both its ends."""
+        residue, plain = self.residues[i], self.plain(i)
+        if plain and residue.het_flag != "H":
+            return not ended(residue) or before is not None and rises(before, residue)
+        if after and reaches(residue, after) and (reaches(before, residue) if before else plain):
+            return True
+        untold = before is not None and links(before, residue) is None
+        return self.segments[i] < self.ends and (residue.name in self.sequence or plain and untold)
+
+
+def rises(a: gemmi.Residue, b: gemmi.Residue) -> bool:
+    """Whether the number of residue b is above that of residue a, and neither has the atoms of an end there."""
+    return b.seqid.num > a.seqid.num and not ended(a) and not begins(b)
+
+
+def reaches(a: gemmi.Residue, b: gemmi.Residue) -> bool:
+    """Whether residues that are missing between two, by their numbers, can link them."""
     missing = b.seqid.num - a.seqid.num - 1
-    starts = any(all(position(b, n) for n in names) for names in (("H2", "H3"), ("HT2", "HT3"), ("2H", "3H")))
-    ends = any(position(a, n) for n in ("OXT", "OT2", "OC2"))
-    if not rising or missing < 1 or ends or b.name in PARENTS and starts:
+    if missing < 1 or not rises(a, b):
         return False
     centre = "CA" if position(a, "CA") else "C1'"
     distance = between(a, centre, b, "CA" if position(b, "CA") else "C1'")
     return distance is not None and 2.5 <= distance <= (missing + 1) * (4.5 if centre == "CA" else 8.0)
+
+
+def ended(a: gemmi.Residue) -> bool:
+    """Whether a residue has the atom at the end of a whole protein, as the PDB and force fields name it."""
+    return any(position(a, name) for name in ("OXT", "OT2", "OC2"))
+
+
+def begins(b: gemmi.Residue) -> bool:
+    """Whether a residue has the hydrogens at the start of a whole protein."""
+    starts = any(all(position(b, n) for n in names) for names in (("H2", "H3"), ("HT2", "HT3"), ("2H", "3H")))
+    return b.name in PARENTS and starts
+
+
+def continues(a: gemmi.Residue, b: gemmi.Residue, ter: bool) -> bool:
+    """Whether residue b belongs to the same polymer as a, before it under the same letter, perhaps before a TER."""
+    linked = links(a, b)
+    if linked or ter:
+        return bool(linked) or reaches(a, b)
+    return (b.seqid.num, b.seqid.icode) > (a.seqid.num, a.seqid.icode) or linked is None
 
 
 def links(a: gemmi.Residue, b: gemmi.Residue) -> bool | None:
