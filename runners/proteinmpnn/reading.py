@@ -225,9 +225,7 @@ class Members:
         self.residues, self.segments = residues, segments
         self.kinds = [kind(residue) for residue in residues]
         self.ends, self.sequence = found.ends[letter], found.sequences.get(letter, [])
-        self.rooted = {
-            s for r, one, s in zip(residues, self.kinds, segments) if one != LIGAND and r.het_flag != "H"
-        }
+        self.rooted = {s for r, one, s in zip(residues, self.kinds, segments) if one != LIGAND and r.het_flag != "H"}
 
     def all(self) -> list[bool]:
         out = [bool(residue.label_seq) for residue in self.residues]
@@ -270,8 +268,8 @@ class Members:
         return self.plain(i) and (self.residues[i].het_flag != "H" or chained)
 
     def alone(self, i: int, before: gemmi.Residue | None, after: gemmi.Residue | None) -> bool:
-        """Whether a residue without a bond to those before and after it belongs to their polymer. A monomer that is free
-        has both its ends."""
+        """Whether a residue without a bond to those before and after it belongs to their polymer. A monomer that is
+        free has both its ends."""
         residue, plain = self.residues[i], self.plain(i)
         if plain and residue.het_flag != "H":
             return not ended(residue) or before is not None and rises(before, residue)
