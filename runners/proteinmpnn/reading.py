@@ -67,6 +67,7 @@ class Records:
     segment: dict[tuple[str, str, str], int]  # (letter, number with insertion code, name) → TER records before it
     sequences: dict[str, list[str]]  # SEQRES
     joints: list[tuple[str, str]] = field(default_factory=list)  # letters given to chains that only a TER separates
+    numbered: bool = False  # label_seq_id has positions, and residues of polymers alone have one
 
 
 def read(path: Path) -> list[Molecule]:
@@ -78,6 +79,7 @@ def read(path: Path) -> list[Molecule]:
     else:
         found = Records("", Counter(), {}, {})
         structure = gemmi.read_structure(str(path))
+    found.numbered = numbers_polymers(structure)
     structure.remove_waters()
     named: dict[str, list[gemmi.Residue]] = {}
     for chain in structure[0] if len(structure) else ():
@@ -100,6 +102,15 @@ def read(path: Path) -> list[Molecule]:
         else:
             out.append(Molecule(name, LIGAND, residues))
     return out
+
+
+def numbers_polymers(structure: gemmi.Structure) -> bool:
+    """Whether a file gives positions to residues of polymers alone. Several programs number all residues of a chain."""
+    residues = [residue for chain in structure[0] for residue in chain] if len(structure) else []
+    others = [r for r in residues if kind(r) == LIGAND]
+    if any(r.label_seq and (r.is_water() or len(r) == 1 and r[0].element.name != "C") for r in others):
+        return False
+    return any(not r.label_seq for r in others)
 
 
 def entity_of(structure: gemmi.Structure, name: str, residue: gemmi.Residue) -> gemmi.Entity | None:
@@ -192,7 +203,7 @@ def kind(residue: gemmi.Residue) -> gemmi.PolymerType:
         return tabulated
     names = {atom.name for atom in residue}
     record = residue.het_flag != "H"
-    if {"N", "CA", "C"} <= names or record and names == {"CA"}:
+    if {"N", "CA", "C"} <= names or record and names == {"CA"} and position(residue, "CA"):
         return gemmi.PolymerType.PeptideL
     if {"C1'", "C3'", "O3'"} <= names or record and names == {"P"}:
         return gemmi.PolymerType.Rna if "O2'" in names else gemmi.PolymerType.Dna
@@ -224,11 +235,12 @@ class Members:
     def __init__(self, letter: str, residues: list[gemmi.Residue], segments: list[int], found: Records) -> None:
         self.residues, self.segments = residues, segments
         self.kinds = [kind(residue) for residue in residues]
+        self.numbered = found.numbered
         self.ends, self.sequence = found.ends[letter], found.sequences.get(letter, [])
         self.rooted = {s for r, one, s in zip(residues, self.kinds, segments) if one != LIGAND and r.het_flag != "H"}
 
     def all(self) -> list[bool]:
-        out = [bool(residue.label_seq) for residue in self.residues]
+        out = [self.numbered and bool(residue.label_seq) for residue in self.residues]
         before: list[gemmi.Residue | None] = []
         last: gemmi.Residue | None = None
         for i, residue in enumerate(self.residues):
