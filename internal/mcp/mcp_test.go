@@ -166,6 +166,8 @@ func TestRefusals(t *testing.T) {
 		{"ask", `{"source_job_id": "` + nobody + `", "question": "Why?"}`, "not_found", "", "Job not found"},
 		{"simulate", `{"sequence": "GSGSGS", "sim_length_ns": -1}`, "invalid", "workflow_input.sim_length_ns", ""},
 		{"design", `{"target": {"sequence": "ACDEFGHIKL"}}`, "invalid", "workflow_name", "boltzgen"},
+		{"design", `{"target": {"pdbId": "1igy"}, "numbering": "author", "epitope": [{"chain_id": "H", "res_idx": ["82A", "H82"]}]}`,
+			"invalid", "workflow_input.epitope[0].res_idx[1]", `"H82"; it must be a whole number, or a text such as "52A"`},
 		{"batch_rows", `{"batchId": "1"}`, "invalid", "batchId", "UUID"},
 		{"cancel", `{"id": "` + nobody + `"}`, "not_found", "", "Job not found"},
 		{"get_file", `{"id": "` + nobody + `", "name": "model.cif"}`, "not_found", "", "Job not found"},

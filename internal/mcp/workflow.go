@@ -66,7 +66,8 @@ var simulateTool = does(tool{
 type designIn struct {
 	Target   json.RawMessage   `json:"target" doc:"One of sourceJobId, libraryItemId (and fileName), pdbId, sequence, ccd and smiles."`
 	Chains   []string          `json:"targetChains,omitempty" doc:"Absent: all polymers."`
-	Epitope  []json.RawMessage `json:"epitope,omitempty" doc:"Residues to bind: {chain_id, res_idx: [numbers]} each."`
+	Naming   string            `json:"numbering,omitempty" doc:"How chains and residues are named: label, residues by their positions in the sequence; author, as in the file, also with insertion codes. Absent: label." enum:"label,author"`
+	Epitope  []json.RawMessage `json:"epitope,omitempty" doc:"Residues to bind: {chain_id, res_idx} each; res_idx has numbers and ranges such as [3, \"7..9\"], with the numbering author also [-2, \"82A\", \"82A..84\"]."`
 	Avoid    []json.RawMessage `json:"avoid,omitempty" doc:"Residues not to bind, in the same form."`
 	Binder   json.RawMessage   `json:"binder,omitempty" doc:"kind (protein, peptide or nanobody) and length (such as 80..120) or sequence."`
 	Redesign []json.RawMessage `json:"redesign,omitempty" doc:"With the protocol sequence_only: residues that get other amino acids, {chain_id, res_idx} each."`

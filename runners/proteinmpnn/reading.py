@@ -2,7 +2,8 @@
 locations. A selection names residues by these. gemmi counts otherwise where a file has no label_seq_id: it leaves
 places for gaps in the numbers of the authors.
 
-The rules are those of internal/structure: readpdb.go, readcif.go, build.go, continues.go, link.go and whole.go."""
+The rules are those of internal/structure: readpdb.go, readcif.go, build.go, member.go, continues.go, link.go and
+whole.go."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -66,6 +67,7 @@ class Records:
     segment: dict[tuple[str, str, str], int]  # (letter, number with insertion code, name) → TER records before it
     sequences: dict[str, list[str]]  # SEQRES
     joints: list[tuple[str, str]] = field(default_factory=list)  # letters given to chains that only a TER separates
+    numbered: bool = False  # label_seq_id has positions, and residues of polymers alone have one
 
 
 def read(path: Path) -> list[Molecule]:
@@ -77,6 +79,7 @@ def read(path: Path) -> list[Molecule]:
     else:
         found = Records("", Counter(), {}, {})
         structure = gemmi.read_structure(str(path))
+    found.numbered = numbers_polymers(structure)
     structure.remove_waters()
     named: dict[str, list[gemmi.Residue]] = {}
     for chain in structure[0] if len(structure) else ():
@@ -99,6 +102,15 @@ def read(path: Path) -> list[Molecule]:
         else:
             out.append(Molecule(name, LIGAND, residues))
     return out
+
+
+def numbers_polymers(structure: gemmi.Structure) -> bool:
+    """Whether a file gives positions to residues of polymers alone. Several programs number all residues of a chain."""
+    residues = [residue for chain in structure[0] for residue in chain] if len(structure) else []
+    others = [r for r in residues if kind(r) == LIGAND]
+    if any(r.label_seq and (r.is_water() or len(r) == 1 and r[0].element.name != "C") for r in others):
+        return False
+    return any(not r.label_seq for r in others)
 
 
 def entity_of(structure: gemmi.Structure, name: str, residue: gemmi.Residue) -> gemmi.Entity | None:
@@ -191,7 +203,7 @@ def kind(residue: gemmi.Residue) -> gemmi.PolymerType:
         return tabulated
     names = {atom.name for atom in residue}
     record = residue.het_flag != "H"
-    if {"N", "CA", "C"} <= names or record and names == {"CA"}:
+    if {"N", "CA", "C"} <= names or record and names == {"CA"} and position(residue, "CA"):
         return gemmi.PolymerType.PeptideL
     if {"C1'", "C3'", "O3'"} <= names or record and names == {"P"}:
         return gemmi.PolymerType.Rna if "O2'" in names else gemmi.PolymerType.Dna
@@ -199,19 +211,13 @@ def kind(residue: gemmi.Residue) -> gemmi.PolymerType:
 
 
 def split(letter: str, residues: list[gemmi.Residue], found: Records) -> list[Molecule]:
-    """The molecules of a letter. A polymer has an ATOM record or ends with TER: an amino acid elsewhere is a ligand."""
-    kinds = [kind(residue) for residue in residues]
+    """The molecules of a letter."""
     segments = [found.segment.get((letter, str(r.seqid).strip(), r.name), 0) for r in residues]
-    rooted = {
-        segment
-        for residue, one, segment in zip(residues, kinds, segments)
-        if segment < found.ends[letter] or one != LIGAND and residue.het_flag != "H"
-    }
     polymers: list[list[gemmi.Residue]] = []
     ligands: list[Molecule] = []
     last = 0  # segment of the last residue of a polymer
-    for residue, one, segment in zip(residues, kinds, segments):
-        if residue.label_seq or one != LIGAND and segment in rooted:
+    for residue, segment, member in zip(residues, segments, Members(letter, residues, segments, found).all()):
+        if member:
             if not polymers or not continues(polymers[-1][-1], residue, segment != last):
                 polymers.append([])
             polymers[-1].append(residue)
@@ -222,21 +228,101 @@ def split(letter: str, residues: list[gemmi.Residue], found: Records) -> list[Mo
     return [polymer(name, part, found.sequences.get(name, [])) for name, part in zip(names, polymers)] + ligands
 
 
-def continues(a: gemmi.Residue, b: gemmi.Residue, ter: bool) -> bool:
-    """Whether residue b belongs to the same polymer as a, before it under the same letter, perhaps before a TER."""
-    linked = links(a, b)
-    if linked:
-        return True
-    rising = (b.seqid.num, b.seqid.icode) > (a.seqid.num, a.seqid.icode)
-    if not ter:
-        return rising or linked is None
+class Members:
+    """Which residues of a letter belong to polymers: those that a bond links to a neighbour, or that are alone at a gap
+    of a polymer. A name does not decide, because nucleotides and amino acids are ligands too."""
+
+    def __init__(self, letter: str, residues: list[gemmi.Residue], segments: list[int], found: Records) -> None:
+        self.residues, self.segments = residues, segments
+        self.kinds = [kind(residue) for residue in residues]
+        self.numbered = found.numbered
+        self.ends, self.sequence = found.ends[letter], found.sequences.get(letter, [])
+        self.rooted = {s for r, one, s in zip(residues, self.kinds, segments) if one != LIGAND and r.het_flag != "H"}
+
+    def all(self) -> list[bool]:
+        out = [self.numbered and bool(residue.label_seq) for residue in self.residues]
+        before: list[gemmi.Residue | None] = []
+        last: gemmi.Residue | None = None
+        for i, residue in enumerate(self.residues):
+            if i + 1 < len(out) and self.joined(i):
+                out[i] = out[i + 1] = True
+            before.append(last)
+            if out[i] or residue.het_flag != "H" and self.plain(i):
+                last = residue
+        after: gemmi.Residue | None = None
+        for i in reversed(range(len(out))):
+            if not out[i] and self.kinds[i] != LIGAND:
+                out[i] = self.alone(i, before[i], after)
+            if out[i]:
+                after = self.residues[i]
+        return out
+
+    def plain(self, i: int) -> bool:
+        """Whether a residue has the name of a residue of polymers, or is one bead of a polymer."""
+        residue = self.residues[i]
+        named = residue.name in PARENTS or gemmi.find_tabulated_residue(residue.name).kind in NUCLEIC
+        return named or len(residue) == 1 and self.kinds[i] != LIGAND
+
+    def joined(self, i: int) -> bool:
+        """Whether a bond links a residue of a polymer to the one after it. One of them may be a cap."""
+        a, b = self.residues[i : i + 2]
+        known = next((one for one in self.kinds[i : i + 2] if one != LIGAND), None)
+        if known is None:
+            return False
+        bond = between(a, "C", b, "N") if known == gemmi.PolymerType.PeptideL else between(a, "O3'", b, "P")
+        if bond is not None:
+            return 0.9 <= bond <= 2.5
+        return self.part(i) and self.part(i + 1) and bool(links(a, b))
+
+    def part(self, i: int) -> bool:
+        """Whether the file has a residue as a part of a chain."""
+        chained = self.segments[i] < self.ends or self.segments[i] in self.rooted
+        return self.plain(i) and (self.residues[i].het_flag != "H" or chained)
+
+    def alone(self, i: int, before: gemmi.Residue | None, after: gemmi.Residue | None) -> bool:
+        """Whether a residue without a bond to those before and after it belongs to their polymer. A monomer that is
+        free has both its ends."""
+        residue, plain = self.residues[i], self.plain(i)
+        if plain and residue.het_flag != "H":
+            return not ended(residue) or before is not None and rises(before, residue)
+        if after and reaches(residue, after) and (reaches(before, residue) if before else plain):
+            return True
+        untold = before is not None and links(before, residue) is None
+        return self.segments[i] < self.ends and (residue.name in self.sequence or plain and untold)
+
+
+def rises(a: gemmi.Residue, b: gemmi.Residue) -> bool:
+    """Whether the number of residue b is above that of residue a, and neither has the atoms of an end there."""
+    return b.seqid.num > a.seqid.num and not ended(a) and not begins(b)
+
+
+def reaches(a: gemmi.Residue, b: gemmi.Residue) -> bool:
+    """Whether residues that are missing between two, by their numbers, can link them."""
     missing = b.seqid.num - a.seqid.num - 1
-    starts = any(all(position(b, n) for n in names) for names in (("H2", "H3"), ("HT2", "HT3"), ("2H", "3H")))
-    if not rising or missing < 1 or position(a, "OXT") or b.name in PARENTS and starts:
+    if missing < 1 or not rises(a, b):
         return False
     centre = "CA" if position(a, "CA") else "C1'"
     distance = between(a, centre, b, "CA" if position(b, "CA") else "C1'")
     return distance is not None and 2.5 <= distance <= (missing + 1) * (4.5 if centre == "CA" else 8.0)
+
+
+def ended(a: gemmi.Residue) -> bool:
+    """Whether a residue has the atom at the end of a whole protein, as the PDB and force fields name it."""
+    return any(position(a, name) for name in ("OXT", "OT2", "OC2"))
+
+
+def begins(b: gemmi.Residue) -> bool:
+    """Whether a residue has the hydrogens at the start of a whole protein."""
+    starts = any(all(position(b, n) for n in names) for names in (("H2", "H3"), ("HT2", "HT3"), ("2H", "3H")))
+    return b.name in PARENTS and starts
+
+
+def continues(a: gemmi.Residue, b: gemmi.Residue, ter: bool) -> bool:
+    """Whether residue b belongs to the same polymer as a, before it under the same letter, perhaps before a TER."""
+    linked = links(a, b)
+    if linked or ter:
+        return bool(linked) or reaches(a, b)
+    return (b.seqid.num, b.seqid.icode) > (a.seqid.num, a.seqid.icode) or linked is None
 
 
 def links(a: gemmi.Residue, b: gemmi.Residue) -> bool | None:
@@ -252,6 +338,19 @@ def links(a: gemmi.Residue, b: gemmi.Residue) -> bool | None:
     return None
 
 
+def parted(a: gemmi.Residue, b: gemmi.Residue) -> bool:
+    """Whether the atoms of two residues tell that no bond links them."""
+    protein = position(a, "CA") is not None
+    far = between(a, "C", b, "N") if protein else between(a, "O3'", b, "P")
+    limit = 2.5
+    for name, _, broken in PROTEIN_ANCHORS if protein else NUCLEIC_ANCHORS:
+        if far is None:
+            far, limit = between(a, name, b, name), broken
+    if far is None or far <= limit:
+        return False
+    return all(p.pos.dist(q.pos) > 2.0 for p in a for q in b if not p.is_hydrogen() and not q.is_hydrogen())
+
+
 # The atoms whose distance in neighbours tells whether they are linked, up to how many Å they are, and beyond how many
 # they are not.
 PROTEIN_ANCHORS = (("CA", 4.5, 4.5),)
@@ -265,8 +364,10 @@ def between(a: gemmi.Residue, name: str, b: gemmi.Residue, other: str) -> float 
 
 
 def position(residue: gemmi.Residue, name: str) -> gemmi.Position | None:
-    """Where the residue has an atom, also by its old name (C1*); None if it has none of that name."""
-    return next((atom.pos for atom in residue if atom.name in (name, name.replace("'", "*"))), None)
+    """Where the residue has an atom, also by its old name (C1*); None if it has none of that name. A calcium is no
+    CA."""
+    names = (name, name.replace("'", "*"))
+    return next((a.pos for a in residue if a.name in names and (name != "CA" or a.element.name != "Ca")), None)
 
 
 def polymer(letter: str, residues: list[gemmi.Residue], sequence: list[str]) -> Molecule:
@@ -301,11 +402,12 @@ def by_number(residues: list[gemmi.Residue], sequence: list[str]) -> list[int] |
 
 
 def by_run(residues: list[gemmi.Residue], sequence: list[str]) -> list[int] | None:
-    """Indices in the sequence run by run of consecutive numbers, each at the first place that it fits; None if one
-    does not."""
+    """Indices in the sequence run by run of linked residues with consecutive numbers, each at the first place that it
+    fits; None if one does not."""
     runs: list[list[gemmi.Residue]] = []
     for residue in residues:
-        if runs and 0 <= residue.seqid.num - runs[-1][-1].seqid.num <= 1:
+        before = runs[-1][-1] if runs else None
+        if before and 0 <= residue.seqid.num - before.seqid.num <= 1 and not parted(before, residue):
             runs[-1].append(residue)
         else:
             runs.append([residue])

@@ -101,7 +101,9 @@ test('an uploaded alignment is validated, sent and drawn', async ({ page, server
 
   // An alignment of another sequence is marked, and the job cannot be submitted.
   await input.setInputFiles(file('other.a3m', '>q\nDAYAQWLKDGGPSSGRPPPW\n'))
-  await expect(chain.locator('.wrong')).toHaveText('other.a3m is of another sequence: they differ at residue 20.')
+  await expect(chain.locator('.wrong')).toHaveText(
+    'other.a3m is of another sequence; residue 20 is S in the chain and W in the alignment.',
+  )
   await expect(page.locator('[data-valid=no]')).toContainText('1 problem')
   await expect(fold).toBeDisabled()
   await accessible(page)
@@ -160,7 +162,9 @@ test('a dropped alignment adds its sequence or is attached to its chain', async 
   await expect(page.getByLabel('Sequence of Chain A')).toHaveValue('DAYAQWLKDG GPSSGRPPPS')
   await expect(page.locator('[data-alignment="21"]')).toHaveCount(1)
   await drop('second.a3m', '>q\nYYDPETGTWY\n')
-  await expect(page.getByRole('alert')).toContainText('second.a3m belongs to none of the chains')
+  await expect(page.getByRole('alert')).toContainText(
+    'second.a3m is of another sequence; it has 10 residues, and the chain 20; residue 1 is D in the chain',
+  )
   await page.getByRole('button', { name: 'Remove the alignment of Chain A' }).click()
   await drop('third.a3m', `>q\n${trpCage}\n`)
   await expect(page.locator('[data-alignment="1"]')).toContainText('third.a3m, 1 sequence')

@@ -164,7 +164,7 @@ test('a binder is designed from a fold’s result by keyboard alone', async ({ p
   await expect(epitope).toBeFocused()
   await expect(epitope).toHaveAttribute('aria-invalid', 'true')
   await expect(
-    page.getByText(/epitope\[0\]\.res_idx\[3\] is 99; chain A of the target has residues 1 to 20/),
+    page.getByText(/epitope\[0\]\.res_idx\[1\] is 99; chain A of the target has residues 1 to 20/),
   ).toBeVisible()
   await accessible(page)
   await epitope.fill('3-5')
@@ -175,7 +175,7 @@ test('a binder is designed from a fold’s result by keyboard alone', async ({ p
   const flow = await server.call<Workflow>('GET', '/v1/workflows/' + page.url().split('/').at(-1))
   expect(flow.input_payload).toMatchObject({
     target: { sourceJobId: jobId },
-    epitope: [{ chain_id: 'A', res_idx: [3, 4, 5] }],
+    epitope: [{ chain_id: 'A', res_idx: ['3..5'] }],
     binder: { kind: 'peptide', length: '10..14' },
     numDesigns: 6,
     budget: 4,

@@ -26,8 +26,23 @@ interface InputProps {
 
 /** A one-line input; a text input by default. */
 export const Input = ({ onValue, ...attributes }: InputProps) => (
-  <input type="text" {...(attributes as object)} onInput={(e) => onValue(e.currentTarget.value)} />
+  <input
+    type="text"
+    {...(attributes as object)}
+    onInput={(e) => onValue(e.currentTarget.value)}
+    onPaste={(e) => pasteLines(e, onValue)}
+  />
 )
+
+/** Pastes lines with a space between them. A browser joins them, which makes one molecule of two. */
+function pasteLines(e: ClipboardEvent & { currentTarget: HTMLInputElement }, onValue: (value: string) => void) {
+  const text = e.clipboardData?.getData('text').trim() ?? ''
+  const input = e.currentTarget
+  if (input.selectionStart === null || input.selectionEnd === null || !/[\r\n]/.test(text)) return
+  e.preventDefault()
+  input.setRangeText(text.replace(/\s*[\r\n]\s*/g, ' '), input.selectionStart, input.selectionEnd, 'end')
+  onValue(input.value)
+}
 
 interface SelectProps {
   value: string

@@ -15,6 +15,6 @@ test('a compressed file is read as what it holds', async () => {
 test('a file that grows too large or is damaged is refused', async () => {
   await expect(plainFile(new File([zipped], 'x.gz'), 7)).rejects.toThrow('x.gz has more than')
   await expect(plainFile(new File([zipped.slice(0, 15)], 'x.gz'), 100)).rejects.toThrow(
-    'x.gz is compressed, and damaged or incomplete',
+    'x.gz is compressed, and damaged, incomplete or in several parts; decompress it first',
   )
 })

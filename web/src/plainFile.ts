@@ -17,7 +17,7 @@ export async function plainFile(file: File, most: number): Promise<File> {
   } catch (e) {
     void reader.cancel().catch(() => undefined)
     if (e instanceof RangeError) throw e
-    throw new Error(`${file.name} is compressed, and damaged or incomplete`)
+    throw new Error(`${file.name} is compressed, and damaged, incomplete or in several parts; decompress it first`)
   }
   return new File(parts, file.name.replace(/\.gz$/i, ''))
 }

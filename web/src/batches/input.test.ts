@@ -18,6 +18,11 @@ test('separated values have quotes, lines and either separator', () => {
     ['a', 'b'],
     ['1,5', '2'],
   ])
+  expect(separated('sep=;\r\n\na,b;c\r\n1,5;2')).toEqual([
+    { line: 3, cells: ['a,b', 'c'] },
+    { line: 4, cells: ['1,5', '2'] },
+  ])
+  expect(separated('\na;b').map((r) => r.cells)).toEqual([['a', 'b']])
   expect(separated('')).toEqual([])
   expect(separated('a,').at(-1)?.cells).toEqual(['a', ''])
   expect(() => separated('a,b\n1,"x"y')).toThrow('line 2 has a quotation mark')
@@ -57,6 +62,10 @@ test('ligands come from CSV and from lines', () => {
   expect(readLigands('SMILES Name\nCCO\tethanol', false)).toEqual({
     entries: [{ customId: 'ethanol', sequence: 'CCO' }],
     lines: [2],
+  })
+  expect(readLigands('sep=;\nid;smiles\nx;CCO', false)).toEqual({
+    entries: [{ customId: 'x', sequence: 'CCO' }],
+    lines: [3],
   })
   expect(readLigands('id;smiles\nx;CCO', false).entries).toEqual([{ customId: 'x', sequence: 'CCO' }])
   expect(readLigands('c1ccccc1 benzene ring\n\nCCO', false)).toEqual({

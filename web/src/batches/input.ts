@@ -17,22 +17,26 @@ interface Values {
   cells: string[]
 }
 
-/** The character between the columns of a table: the one that its first line has most often. */
+// A line such as sep=; before a table, which Excel understands, names the character between its columns.
+const namedSeparator = /^([\r\n]*) *sep=([,;\t])[ \t]*(?=[\r\n]|$)/
+
+/** The character between the columns of a table: the one that it names, or that its first line has most often. */
 function separatorOf(text: string): string {
-  const head = text.split(/[\r\n]/, 1)[0]!
+  const head = text.replace(/^[\r\n]+/, '').split(/[\r\n]/, 1)[0]!
   const count = (separator: string) => head.split(separator).length
-  return [';', '\t'].reduce((best, s) => (count(s) > count(best) ? s : best), ',')
+  return namedSeparator.exec(text)?.[2] ?? [';', '\t'].reduce((best, s) => (count(s) > count(best) ? s : best), ',')
 }
 
 /** Splits CSV (RFC 4180), also with semicolons, or TSV into rows. Empty lines are left out. Throws an Error for the user. */
 export function separated(text: string): Values[] {
   const rows: Values[] = []
   const separator = separatorOf(text)
+  const table = text.replace(namedSeparator, '$1') // whose lines keep their numbers
   const cell = new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n]*))(${separator}|\\r\\n?|\\n|$)`, 'y')
   let line = 1
   let row: Values = { line, cells: [] }
-  while (cell.lastIndex < text.length || row.cells.length > 0) {
-    const found = cell.exec(text)
+  while (cell.lastIndex < table.length || row.cells.length > 0) {
+    const found = cell.exec(table)
     if (!found) throw new Error(`line ${line} has a quotation mark that does not begin and end a value`)
     const [all, quoted, plain = '', ending = ''] = found
     row.cells.push((quoted?.replaceAll('""', '"') ?? plain).trim())
@@ -109,11 +113,14 @@ export function readRows(text: string, kind: Kind): Source<BatchEntry> {
  */
 export function readLigands(text: string, affinity: boolean): Source<BatchLigand> {
   const more = affinity ? ({ property_type: 'affinity' } as const) : {}
-  const first = text
+  const [first = ''] = text
+    .replace(namedSeparator, '')
     .trimStart()
-    .split(/[\r\n]/, 1)[0]!
+    .split(/[\r\n]/, 1)
+  const head = first
     .toLowerCase()
-  const head = first.split(separatorOf(first)).map((c) => c.trim())
+    .split(separatorOf(text))
+    .map((c) => c.trim())
   if (!head.includes('smiles') && !head.includes('ccd')) {
     const lines = text.split(/\r\n?|\n/).map((line, i) => ({ words: line.trim().split(/\s+/), line: i + 1 }))
     const used = lines.filter(({ words }, i) => words[0] !== '' && !(i === 0 && words[0]!.toLowerCase() === 'smiles'))

@@ -139,7 +139,7 @@ export const RedesignCard = (props: FormProps) => (
       {...props}
       field="redesign"
       label="Residues to redesign"
-      hint="Chains and residues, such as A: 12-18, 25; B. A chain without residues is redesigned as a whole."
+      hint="Chains and residues, such as A: 12-18, 82A; B. A chain without residues is redesigned as a whole."
       chain={onlyChain(props.draft, chainsOf(props.target))}
     />
     <TextField

@@ -41,7 +41,7 @@ test('the request of a binder has what is filled in', () => {
       target: { sourceJobId: 'j1' },
       targetChains: ['A', 'C'],
       epitope: [
-        { chain_id: 'A', res_idx: [3, 4, 5] },
+        { chain_id: 'A', res_idx: ['3..5'] },
         { chain_id: 'C', res_idx: [7] },
       ],
       avoid: [{ chain_id: 'A', res_idx: [9] }],
@@ -67,9 +67,9 @@ test('a sequence with designed parts replaces the length, and has disulfides', (
     }),
   )
   expect(input).toEqual({
-    target: { sequence: 'MKTGS' },
+    target: { sequence: 'MKT\nGS' },
     epitope: [{ chain_id: 'A', res_idx: [2] }],
-    binder: { kind: 'protein', sequence: '3..5C6C3', disulfides: [[2, 1]] },
+    binder: { kind: 'protein', sequence: '3..5C 6C3', disulfides: [[2, 1]] },
   })
   const wrong = draft({ way: 'pdbId', target: { pdbId: '1ubq' }, sequence: '5C5C', disulfides: '1,2' })
   expect(toInput(wrong).problems).toEqual({
@@ -100,7 +100,7 @@ test('the request of another sequence for a structure has no binder', () => {
     input: {
       protocol: 'sequence_only',
       target: { sourceJobId: 'j1' },
-      redesign: [{ chain_id: 'A', res_idx: [1, 2, 3] }],
+      redesign: [{ chain_id: 'A', res_idx: ['1..3'] }],
       numDesigns: 8,
       budget: 2,
       temperature: 0.2,
@@ -108,7 +108,7 @@ test('the request of another sequence for a structure has no binder', () => {
     },
     problems: {},
   })
-  expect(toInput(some, ['A', 'B']).problems).toEqual({ redesign: 'Residue 1 has no chain; write it as A: 1.' })
+  expect(toInput(some, ['A', 'B']).problems).toEqual({ redesign: 'Residue 1-3 has no chain; write it as A: 1-3.' })
   expect(toInput(draft({ mode: 'redesign' })).problems).toEqual({
     target: 'Say what the target is.',
     redesign: 'Name the chains or residues that are redesigned, such as A or A: 12-18, 25.',

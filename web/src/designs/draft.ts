@@ -236,7 +236,7 @@ export function toInput(draft: Draft, chains: string[] = []): { input: Record<st
   const binder = compact({
     kind: draft.kind,
     length: draft.sequence.trim() ? undefined : (number(draft.length) ?? undefined),
-    sequence: draft.sequence.replace(/\s+/g, ''),
+    sequence: draft.sequence.trim(),
     cyclic: draft.isCyclic,
     disulfides: hasCysteines(draft.sequence)
       ? read('binder.disulfides', () => parsePairs(draft.disulfides))
@@ -251,7 +251,7 @@ function targetOf({ way, target, run, file }: Draft): Record<string, string> | u
   const value = target[way]?.trim()
   if (!value) return undefined
   return {
-    [way]: way === 'sequence' ? value.replace(/\s+/g, '') : value,
+    [way]: value,
     ...(way === 'sourceJobId' && run && { sourceJobRunId: run }),
     ...(way === 'libraryItemId' && file && { fileName: file }),
   }

@@ -65,8 +65,9 @@ export function ResiduesField({ field, label, hint, chain, draft, update, proble
   const isThere = ({ chain, from, to }: Stretch) =>
     isDrawn && [from, to].every((residue) => target.table.index({ chain, residue }) >= 0)
   const add = () => {
-    const list = [...stretchesOf(parse()), ...selection.peek().map(({ chain, from, to }) => ({ chain, from, to }))]
-    update({ [field]: formatResidues(residuesOf(list)) })
+    if (!isDrawn) return
+    const picked = formatResidues(residuesOf(selection.peek(), (r) => target.table.codes(r)))
+    update({ [field]: text.trim() ? `${text.trim()}; ${picked}` : picked })
     select([])
   }
   return (

@@ -12,7 +12,7 @@ export function settingsOf(values: Record<string, unknown>, path = ''): [name: s
     if (value === null || value === undefined || value === '') return []
     if (Array.isArray(value)) {
       if (value.length === 0) return []
-      if (isResidues(value)) return [[name, formatResidues(value)]]
+      if (isResidues(value)) return [[name, formatResidues(value, values.numbering !== 'author')]]
       return [[name, value.map((v) => (typeof v === 'object' ? JSON.stringify(v) : String(v))).join(', ')]]
     }
     if (typeof value === 'object') return settingsOf(value as Record<string, unknown>, `${name}.`)

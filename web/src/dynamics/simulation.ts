@@ -15,6 +15,7 @@ export function readTopology(pdb: string): Table {
     chains.set(id, chain)
     chain.residues.push({
       number: Number(line.slice(22, 26)),
+      codes: [line.slice(26, 27).trim()],
       name: line.slice(17, 20).trim(),
       plddt: Number(line.slice(60, 66)),
       tokens: 1,

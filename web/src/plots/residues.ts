@@ -14,6 +14,8 @@ export interface Unit {
   plddt: number | null
   /** The number of rows in the PAE matrix: 1, for a ligand one per heavy atom. */
   tokens: number
+  /** The insertion codes of the residues that have this number, in order; absent: one residue without a code. */
+  codes?: string[]
 }
 
 /** A chain and its residues in the order of the file. */
@@ -51,6 +53,12 @@ export class Table {
   /** Returns the index of a residue; -1: there is none. */
   index(p: Residue): number {
     return this.indexOf.get(p.chain + '|' + p.residue) ?? -1
+  }
+
+  /** Returns the insertion codes that a number has in its chain, in order; empty where it has none. */
+  codes({ chain, residue }: Residue): string[] {
+    const named = this.flat.filter((f) => f.chain.id === chain && f.residue.number === residue)
+    return named.flatMap((f) => f.residue.codes ?? [''])
   }
 
   residue(index: number): Residue | null {

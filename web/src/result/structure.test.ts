@@ -30,3 +30,13 @@ test('chains, residues and contacts are read from mmCIF', () => {
   expect(contacts(m, 'A', 'B')).toEqual([[{ chain: 'A', from: 1, to: 1 }], [{ chain: 'B', from: 1, to: 1 }]])
   expect(contacts(m, 'A', 'C')).toEqual([[], []])
 })
+
+test('residues that share a number have their insertion codes', () => {
+  const names = 'type_symbol label_comp_id auth_asym_id auth_seq_id pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z'.split(
+    ' ',
+  )
+  const rows = ['C SER H 82 ?', 'C SER H 82 A', 'C SER H 82 A', 'C SER H 82 B', 'C SER H 83 ?'].map((r) => `${r} 0 0 0`)
+  const text = `data_x\nloop_\n${names.map((n) => `_atom_site.${n}`).join('\n')}\n${rows.join('\n')}\n#\n`
+  const { table } = readCif(text, new Map(), {})
+  expect([82, 83, 84].map((residue) => table.codes({ chain: 'H', residue }))).toEqual([['', 'A', 'B'], [''], []])
+})

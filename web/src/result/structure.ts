@@ -30,7 +30,7 @@ const columns = {
 }
 
 /** The values of an atom, by the names in columns. */
-type AtomRow = Record<keyof typeof columns, string>
+type AtomRow = Record<keyof typeof columns | 'code', string>
 
 /** Collects atoms into chains and residues, in the order of the file. */
 class ModelBuilder {
@@ -48,6 +48,8 @@ class ModelBuilder {
   add(atom: AtomRow) {
     const key = `${atom.chain}|${atom.number}`
     const residue = this.residues.get(key) ?? this.addResidue(key, atom)
+    const codes = (residue.chain.residues[residue.index]!.codes ??= [])
+    if (!codes.includes(atom.code)) codes.push(atom.code)
     if (atom.symbol === 'H' || atom.symbol === 'D') return
     residue.heavyAtoms++
     this.heavyAtoms.push({ key, x: Number(atom.x), y: Number(atom.y), z: Number(atom.z) })
@@ -93,11 +95,14 @@ export function readCif(text: string, kinds: Map<string, Kind>, plddt: Record<st
   const wanted = Object.entries(columns).map(([key, name]) => [key, column(name)] as const)
   if (wanted.some(([, index]) => index < 0)) throw new Error('The structure’s file has no readable atoms.')
   const modelColumn = column('pdbx_PDB_model_num')
+  const codeColumn = column('pdbx_PDB_ins_code')
   const firstModel = rows[0]?.[modelColumn]
   const builder = new ModelBuilder(kinds, plddt)
   for (const row of rows) {
     if (modelColumn >= 0 && row[modelColumn] !== firstModel) continue
-    builder.add(Object.fromEntries(wanted.map(([key, index]) => [key, row[index]!])) as AtomRow)
+    const atom = Object.fromEntries(wanted.map(([key, index]) => [key, row[index]!]))
+    const code = row[codeColumn] ?? '?'
+    builder.add({ ...atom, code: /^[?.]$/.test(code) ? '' : code } as AtomRow)
   }
   return builder.build()
 }

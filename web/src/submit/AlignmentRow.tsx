@@ -46,12 +46,13 @@ export function AlignmentRow({ item, title }: { item: Item; title: string }) {
         >
           {reading ? 'Reading…' : alignment ? 'Replace…' : 'Upload an alignment…'}
         </FileButton>
-        {alignment && (
+        {(alignment ?? item.msa) && (
           <button type="button" class="bare" aria-label={`Remove the alignment of ${title}`} onClick={remove}>
             Remove
           </button>
         )}
-        {!alignment && <span class="dim small-text">A3M file, used instead of an MSA search</span>}
+        {!alignment && item.msa && <span class="dim small-text">Uses an alignment of the library</span>}
+        {!alignment && !item.msa && <span class="dim small-text">A3M file, used instead of an MSA search</span>}
       </div>
       {error && (
         <p class="wrong" role="alert">

@@ -4,7 +4,7 @@ import type { Kind } from '../api'
 import { Checkbox, Input, Select } from '../controls'
 import { plural } from '../format'
 import { AlignmentRow } from './AlignmentRow'
-import type { Item } from './draft'
+import { type Item, ofKind } from './draft'
 import { ItemOptions } from './ItemOptions'
 import { Problems } from './Problems'
 import { chainNames, describeInvalid, type InvalidLetter, inTens, invalidLetters, stripSpace } from './sequences'
@@ -47,10 +47,7 @@ export function ItemCard({ item, index }: { item: Item; index: number }) {
 /** Chain names, kind, label, size and copies. */
 function CardHead({ item, title, names }: { item: Item; title: string; names: string[] }) {
   const m = model.value
-  const setKind = (value: string) => {
-    const kind = value as Kind
-    updateItem(item.key, { kind, ccd: kind === 'ligand' && /^[A-Z0-9]{1,5}$/i.test(item.text.trim()) })
-  }
+  const setKind = (kind: string) => updateItem(item.key, ofKind(item, kind as Kind))
   const remove = () => update({ items: draft.peek().items.filter((i) => i.key !== item.key) })
   return (
     <div class="row chain-head">
@@ -131,7 +128,7 @@ function SequenceField({
         autocomplete="off"
         autocapitalize="characters"
         value={item.text}
-        onInput={(e) => updateItem(item.key, { text: e.currentTarget.value })}
+        onInput={(e) => updateItem(item.key, { text: e.currentTarget.value, written: e.currentTarget.value })}
         onBlur={() => updateItem(item.key, ({ text }) => ({ text: inTens(text) }))}
         onScroll={(e) => {
           if (below.current) below.current.scrollTop = e.currentTarget.scrollTop
@@ -163,10 +160,9 @@ function LigandField({ item, describedBy, hasProblems }: FieldProps) {
         aria-describedby={describedBy}
         aria-invalid={hasProblems}
         placeholder={item.ccd ? 'ATP' : 'CC(=O)Oc1ccccc1C(=O)O'}
-        maxLength={2000}
         spellcheck={false}
         value={item.text}
-        onValue={(text) => updateItem(item.key, { text })}
+        onValue={(text) => updateItem(item.key, { text, written: text })}
       />
       {(item.affinity || model.value?.features.includes('affinity')) && (
         <Checkbox checked={item.affinity} onValue={(affinity) => updateItem(item.key, { affinity })}>

@@ -67,7 +67,6 @@ function Modifications({ item }: { item: Item }) {
             class="mono"
             aria-label={`CCD code of modification ${i + 1}`}
             placeholder="CCD code"
-            maxLength={5}
             value={modification.ccd}
             onValue={(ccd) => set(i, { ccd })}
           />

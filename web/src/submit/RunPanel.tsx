@@ -7,8 +7,8 @@ import { Checkbox, Input } from '../controls'
 import { moment, newSeed, randomHex } from '../format'
 import { inProject, projectId } from '../project'
 import { navigate } from '../router'
-import { curlCommands } from './body'
-import { alignmentsToUpload, emptyDraft, jobName } from './draft'
+import { curlCommands, withAlignments } from './body'
+import { alignmentsToUpload, areNamed, emptyDraft, jobName } from './draft'
 import { FollowUps } from './FollowUps'
 import { ModelSettings } from './ModelSettings'
 import { Problems } from './Problems'
@@ -65,12 +65,15 @@ function useSubmit() {
     const created: string[] = []
     try {
       await checkOthers(jobs)
-      libraryItem = await uploadAlignments(submitted)
-      for (const { body } of jobs) {
+      const uploaded = await uploadAlignments(submitted)
+      libraryItem = uploaded.item
+      const named = areNamed(uploaded.files)
+      for (const job of jobs) {
+        const body = named ? withAlignments(job.body, libraryItem, uploaded.files) : job.body
         const request = JSON.stringify([body, libraryItem])
         let known = requests.current.find((r) => r.request === request)
         if (!known) requests.current.push((known = { request, key: randomHex(16), job: '' }))
-        known.job ||= (await api.createJob(body, known.key, libraryItem)).jobId
+        known.job ||= (await api.createJob(body, known.key, named ? '' : libraryItem)).jobId
         created.push(known.job)
       }
       draft.value = { ...emptyDraft(), model: submitted.model }
@@ -193,7 +196,7 @@ function LibraryItem() {
 /** The request of the draft as curl commands. */
 function CurlCommands() {
   const { libraryItem } = draft.value
-  const files = libraryItem ? [] : alignmentsToUpload(draft.value, model.value).map((a) => a.name)
+  const files = libraryItem ? [] : alignmentsToUpload(draft.value, model.value)
   const commands = curlCommands(location.origin, { ...body.value, ...inProject(projectId.value) }, libraryItem, files)
   return (
     <details class="more curl">

@@ -5,40 +5,49 @@ export const maxAlignmentBytes = 64 << 20
 
 /** The part of an alignment that the page needs. */
 export interface AlignmentSummary {
-  /** The query: the first row. */
-  query: string
+  /** The sequences that it aligns: its first row, or the chains of a complex. */
+  queries: string[]
+  /** How often each occurs, by the first line of ColabFold; 1 where there is none. */
+  copies: number[]
   /** The number of rows, including the query. */
   rows: number
 }
 
 /**
- * Reads an A3M file. The first row is the query; in the others, capitals and hyphens align with its residues and small
- * letters are insertions. Throws an Error whose message is one sentence on where the file is invalid.
+ * Reads an A3M file as internal/msa does. The first row is the query; in the others, capitals and hyphens align with its
+ * residues and small letters are insertions. In ColabFold's alignment of a complex a row has the columns of all chains,
+ * and the first row that aligns a chain has its sequence. Throws an Error whose message is one sentence on where the
+ * file is invalid.
  */
 export function readA3M(text: string): AlignmentSummary {
   const otherFormat = /^(?:# STOCKHOLM|CLUSTAL)/.exec(text)?.[0].replace('# ', '')
   if (otherFormat)
     throw new Error(`it is in the format ${otherFormat}; convert it to A3M, for example with reformat.pl of HH-suite`)
   const reader = new RowReader()
+  const lineEnd = /\r\n?|\n/g
   let number = 0
-  for (let start = 0; start < text.length; ) {
-    const newline = text.indexOf('\n', start)
-    const end = newline < 0 ? text.length : newline
+  for (let start = 0; start < text.length; start = lineEnd.lastIndex || text.length) {
+    const end = lineEnd.exec(text)?.index ?? text.length
     reader.line(text.slice(start, end).trimEnd(), ++number)
-    start = end + 1
   }
-  reader.finishRow()
-  if (reader.rows === 0) throw new Error('it has no sequence')
-  return { query: reader.query, rows: reader.rows }
+  return reader.end()
 }
+
+// The first line of ColabFold's alignments: the lengths of the different chains, and how often each occurs.
+const header = /^#(\d{1,7}(?:,\d{1,7})*)\t(\d{1,3}(?:,\d{1,3})*)$/
+const maxChains = 256
 
 /** Collects the lines of one row at a time and checks each complete row. */
 class RowReader {
-  query = ''
-  rows = 0
+  private queries: string[] = [] // empty texts: not read yet
+  private lengths: number[] = [] // of the chains, in columns
+  private copies: number[] = []
+  private isComplex = false
+  private rows = 0
   private row: string | null = null // null before the first header
 
   line(line: string, number: number) {
+    if (number === 1) this.readHeader(line)
     if (line === '' || line.startsWith('#')) return
     if (line.startsWith('>')) {
       this.finishRow()
@@ -55,40 +64,87 @@ class RowReader {
     this.row += line.replace(/\./g, '').replace(/\*/g, 'X')
   }
 
-  finishRow() {
+  end(): AlignmentSummary {
+    this.finishRow()
+    if (this.rows === 0) throw new Error('it has no sequence')
+    const missing = this.queries.indexOf('')
+    if (missing >= 0) throw new Error(`it has no row of chain ${missing + 1}`)
+    return { queries: this.queries, copies: this.queries.map((_, i) => this.copies[i] || 1), rows: this.rows }
+  }
+
+  private readHeader(line: string) {
+    const [, lengths = [], copies = []] = header.exec(line)?.map((list) => list.split(',').map(Number)) ?? []
+    if (lengths.length > maxChains || lengths.some((n) => n === 0)) return
+    this.isComplex = lengths.length > 1
+    this.lengths = lengths
+    this.copies = copies
+    this.queries = lengths.map(() => '')
+  }
+
+  private finishRow() {
     if (this.row === null) return
     this.rows++
-    if (this.rows === 1) {
-      this.query = checkQuery(this.row)
+    if (this.rows === 1 && !this.isComplex) {
+      this.queries = [checkQuery(this.row, 'its first row')]
+      this.lengths = [this.row.length]
       return
     }
     const columns = this.row.replace(/[a-z]+/g, '').length
-    if (columns !== this.query.length)
-      throw new Error(`row ${this.rows} has ${columns} columns; the first row has ${this.query.length} residues`)
+    const total = this.lengths.reduce((sum, n) => sum + n, 0)
+    if (columns !== total)
+      throw new Error(
+        `row ${this.rows} has ${columns} columns; ` +
+          (this.isComplex
+            ? `by the first line, the chains of the complex have ${total}`
+            : `the first row has ${total} residues`),
+      )
+    if (this.queries.includes('')) this.readQueries(this.row)
+  }
+
+  /** Takes the chains that the row is the first to align as queries. Insertions between two belong to the second. */
+  private readQueries(row: string) {
+    let rest = row
+    for (const [i, length] of this.lengths.entries()) {
+      const isLast = i === this.lengths.length - 1
+      const part = isLast ? rest : new RegExp(`^(?:[a-z]*[A-Z-]){${length}}`).exec(rest)![0]
+      rest = rest.slice(part.length)
+      if (this.queries[i] === '' && /[^-]/.test(part))
+        this.queries[i] = checkQuery(part, `row ${this.rows}, the first of chain ${i + 1},`)
+    }
   }
 }
 
 /** Throws an Error that names the first letter that the query may not have. */
-function checkQuery(row: string): string {
-  if (row === '') throw new Error('its first row is empty; it must be the query sequence')
+function checkQuery(row: string, name: string): string {
+  if (row === '') throw new Error(`${name} is empty; it must be the query sequence`)
   const index = row.search(/[^A-Z]/)
   if (index >= 0)
     throw new Error(
-      `its first row has “${row[index]}” at position ${index + 1}; ` +
+      `${name} has “${row[index]}” at position ${index + 1}; ` +
         'it must be the query sequence in capitals without gaps',
     )
   return row
 }
 
-/** Describes how an alignment's query differs from a chain's sequence; empty if they are equal. */
-export function queryMismatch(query: string, sequence: string): string {
-  if (query === sequence) return ''
+/** Describes how the sequences of an alignment differ from a chain's; empty if one of them is equal. */
+export function queryMismatch(queries: string[], sequence: string): string {
+  if (queries.includes(sequence)) return ''
+  const [query] = queries
+  if (queries.length === 1) return `is of another sequence${difference(query!, sequence)}`
+  const lengths = queries.map((q) => q.length).join(', ')
+  const near = queries.find((q) => q.length === sequence.length)
+  const rest = near ? difference(near, sequence) : `; the chain has ${sequence.length}`
+  return `is ColabFold’s of a complex, whose chains have ${lengths} residues; none of them is this sequence${rest}`
+}
+
+/** The difference of an alignment's sequence from a chain's, as the rest of a sentence: lengths and first residue. */
+function difference(query: string, sequence: string): string {
   let index = 0
   while (index < query.length && query[index] === sequence[index]) index++
   const lengths =
-    query.length === sequence.length ? '' : `it has ${query.length} residues, the chain ${sequence.length}`
-  const difference = index < Math.min(query.length, sequence.length) ? `they differ at residue ${index + 1}` : ''
-  return `is of another sequence: ${[lengths, difference].filter(Boolean).join(', and ')}`
+    query.length === sequence.length ? '' : `; it has ${query.length} residues, and the chain ${sequence.length}`
+  if (index >= Math.min(query.length, sequence.length)) return lengths
+  return `${lengths}; residue ${index + 1} is ${sequence[index]} in the chain and ${query[index]} in the alignment`
 }
 
 /** The name of an alignment's file in the library, restricted to the characters that the library accepts. */

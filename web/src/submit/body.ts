@@ -15,6 +15,8 @@ import type {
 } from '../api'
 import { hasProfiles } from '../dynamics/methods'
 import {
+  type AlignmentFile,
+  areNamed,
   type Constraint,
   type ConstraintKind,
   type Draft,
@@ -59,7 +61,11 @@ export function itemBody(item: Item): SequenceItem {
     }
     return { ligandSequence: ligand, ...source }
   }
-  const polymer: Polymer = { ...common, ...(item.cyclic && { cyclic: true }) }
+  const polymer: Polymer = {
+    ...common,
+    ...(item.cyclic && { cyclic: true }),
+    ...(item.kind === 'protein' && item.msa && { msa: item.msa }),
+  }
   const modifications = item.modifications.filter((m) => m.residue.trim() || m.ccd.trim())
   if (modifications.length > 0)
     polymer.modifications = modifications.map((m) => ({
@@ -197,6 +203,7 @@ function itemFromBody(kind: Kind, value: Polymer | LigandSequence, source: strin
     cyclic: 'cyclic' in value && !!value.cyclic,
     modifications: modifications.map((m) => ({ residue: String(m.res_idx), ccd: m.ccd })),
     source,
+    msa: ('msa' in value && value.msa) || null,
   }
 }
 
@@ -283,15 +290,31 @@ function readFollowUps(draft: Draft, constraints?: Constraints | null) {
   if (typeof webhooks.custom_http?.enabled === 'boolean') draft.notify = webhooks.custom_http.enabled
 }
 
+/** The body of a job whose proteins name their alignments, which are files of a library item. */
+export const withAlignments = (body: CreateJob, libraryItemId: string, files: AlignmentFile[]): CreateJob => ({
+  ...body,
+  sequences: body.sequences.map((s, i) => {
+    const fileName = files.find((f) => f.items.includes(i))?.fileName
+    return fileName && s.proteinChain
+      ? { ...s, proteinChain: { ...s.proteinChain, msa: { libraryItemId, fileName } } }
+      : s
+  }),
+})
+
 /** Quotes a text for the shell. */
 export const shellQuote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 /** Formats the requests that submit a body as curl commands. files: alignments to upload to the library first. */
-export function curlCommands(origin: string, body: CreateJob, libraryItem = '', files: string[] = []): string {
+export function curlCommands(origin: string, body: CreateJob, libraryItem = '', files: AlignmentFile[] = []): string {
   const key = '-H "Authorization: Bearer $PLEAT_KEY"'
   const json = "-H 'Content-Type: application/json'"
   const post = (path: string, rest: string) => `curl -sS ${origin}${path} \\\n  ${key} ${rest}`
-  const createJob = (path: string) => post(path, `${json} \\\n  -d ${shellQuote(JSON.stringify(body, null, 2))}`)
+  const sent = areNamed(files) ? withAlignments(body, '$ITEM', files) : body
+  const data = shellQuote(JSON.stringify(sent, null, 2)).replaceAll(
+    `"libraryItemId": "$ITEM"`,
+    `"libraryItemId": "'$ITEM'"`,
+  )
+  const createJob = (path: string) => post(path, `${json} \\\n  -d ${data}`)
   if (files.length === 0) return createJob(`/v1/jobs${libraryItem && `?from=${libraryItem}`}`)
   const item = {
     name: 'alignments',
@@ -302,7 +325,12 @@ export function curlCommands(origin: string, body: CreateJob, libraryItem = '', 
   const createItem = post('/v1/library/create', `${json} \\\n  -d ${shellQuote(JSON.stringify(item))}`)
   return [
     `ITEM=$(${createItem} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
-    ...files.map((file) => post('/v1/library/$ITEM/upload-files', `-F ${shellQuote(`files=@${file}`)}`)),
-    createJob('/v1/jobs?from=$ITEM'),
+    ...files.map((file) =>
+      post(
+        '/v1/library/$ITEM/upload-files',
+        `-F ${shellQuote(`files=@${file.name}${file.fileName === file.name ? '' : `;filename=${file.fileName}`}`)}`,
+      ),
+    ),
+    createJob(areNamed(files) ? '/v1/jobs' : '/v1/jobs?from=$ITEM'),
   ].join('\n')
 }

@@ -1,9 +1,18 @@
 // The draft of a job: text that is read, and bodies that survive the way through the form.
 import { expect, test } from 'vitest'
-import type { CreateJob, Model } from '../api'
-import { curlCommands, fromBody, toBody } from './body'
-import { emptyDraft, formPart, jobName, newItem } from './draft'
-import { chainNames, describeInvalid, guessKind, invalidLetters, isJobFile, parseText, stripSpace } from './sequences'
+import type { CreateJob, Kind, Model } from '../api'
+import { curlCommands, fromBody, toBody, withAlignments } from './body'
+import { alignmentsToUpload, emptyDraft, formPart, itemFrom, jobName, newItem, ofKind } from './draft'
+import {
+  chainNames,
+  describeInvalid,
+  guessKind,
+  inTens,
+  invalidLetters,
+  isJobFile,
+  parseText,
+  stripSpace,
+} from './sequences'
 
 test('the kind of a molecule is guessed', () => {
   for (const [text, kind] of [
@@ -17,6 +26,9 @@ test('the kind of a molecule is guessed', () => {
     ['CC(=O)Oc1ccccc1C(=O)O', 'ligand'],
     ['C1CCCCC1', 'ligand'],
     ['[Na+]', 'ligand'],
+    ['CC(=O)Oc1ccccc1C(=O)O aspirin', 'ligand'],
+    ['C1CCCCC1\tcyclohexane', 'ligand'],
+    ['1 MKTAYIAKQR', 'protein'],
     ['DAYAQWL1KDG', 'protein'],
   ] as const)
     expect(guessKind(text), text).toBe(kind)
@@ -36,6 +48,11 @@ test('FASTA, bare sequences, chains by colons and headers with kinds are read', 
     ['protein', 'ACDEF', '', false],
     ['protein', 'GHIKL', '', false],
   ])
+  expect(read('>T=0.1, sample=1, score=0.8\nMKV/GGE')).toEqual([
+    ['protein', 'MKV', 'T=0.1, sample=1, score=0.8', false],
+    ['protein', 'GGE', 'T=0.1, sample=1, score=0.8', false],
+  ])
+  expect(read('>F/C=C/F|smiles\nF/C=C/F')).toEqual([['ligand', 'F/C=C/F', 'F/C=C/F', false]])
   expect(read('>A|protein\nACG\n>B|ccd\nATP\n>C|smiles\nCCO\n>rna|name=guide\nACGU\n>dna\nACG')).toEqual([
     ['protein', 'ACG', 'A', false],
     ['ligand', 'ATP', 'B', true],
@@ -48,6 +65,23 @@ test('FASTA, bare sequences, chains by colons and headers with kinds are read', 
   expect(isJobFile('{"name": 1}')).toBe(true)
   expect(isJobFile('version: 1\nsequences:\n')).toBe(true)
   expect(isJobFile('>version\nACDEF')).toBe(false)
+})
+
+test('a ligand keeps what was written', () => {
+  const text = (kind: Kind, written: string) => itemFrom({ kind, text: written, label: '', ccd: false })
+  expect(text('ligand', 'C1CCCCC1 cyclohexane').text).toBe('C1CCCCC1 cyclohexane')
+  expect(text('ligand', 'CCO\nCCN').text).toBe('CCO CCN')
+  for (const [written, ligand] of [
+    ['CCO CN', 'CCO CN'],
+    ['CCCCCCCCCCCCCCCC', 'CCCCCCCCCCCCCCCC'],
+    ['CCO\nCN', 'CCO CN'],
+  ] as const) {
+    const item = text('protein', written)
+    expect(item.text).toBe(inTens(written))
+    expect(ofKind(item, 'ligand')).toEqual({ kind: 'ligand', ccd: false, text: ligand })
+  }
+  expect(ofKind(newItem('protein', 'atp'), 'ligand')).toMatchObject({ ccd: true, text: 'atp' })
+  expect(ofKind(newItem('ligand', 'MKTAYIAKQRQ'), 'protein')).toMatchObject({ text: 'MKTAYIAKQR Q' })
 })
 
 test('an invalid letter has the position that the service names', () => {
@@ -190,4 +224,23 @@ test('a job without a name is named after its records', () => {
 
 test('a quote in a name is escaped in the curl command', () => {
   expect(curlCommands('http://h', { ...body, name: "O'Hara" })).toContain("O'\\''Hara")
+})
+
+test('the alignment of a complex is uploaded once, and its chains name it', () => {
+  const file = new Blob()
+  const alignment = { queries: ['MK', 'GGE'], copies: [1, 1], rows: 3, key: 1, name: 'a b.a3m', file }
+  const draft = {
+    ...emptyDraft(),
+    items: [newItem('ligand', 'ATP'), ...alignment.queries.map((q) => ({ ...newItem('protein', q), alignment }))],
+  }
+  const files = alignmentsToUpload(draft, { features: ['msa'] } as unknown as Model)
+  expect(files.map((f) => [f.fileName, f.items])).toEqual([['a_b.a3m', [1, 2]]])
+  const msa = { libraryItemId: 'i1', fileName: 'a_b.a3m' }
+  const sent = withAlignments(toBody(draft), 'i1', files)
+  expect(sent.sequences.map((s) => s.proteinChain?.msa)).toEqual([undefined, msa, msa])
+  expect(toBody(fromBody(sent)).sequences).toEqual(sent.sequences)
+  const curl = curlCommands('http://h', toBody(draft), '', files)
+  expect(curl).toContain(`"libraryItemId": "'$ITEM'"`)
+  expect(curl).toContain("files=@a b.a3m;filename=a_b.a3m'")
+  expect(curl).not.toContain('?from=')
 })

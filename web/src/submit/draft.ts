@@ -1,6 +1,6 @@
 // The job that is being prepared on the Submit page. All fields are as the user typed them; body.ts converts them.
 // No page, no network.
-import type { Constraints, Kind, Model } from '../api'
+import type { Constraints, FileRef, Kind, Model } from '../api'
 import { defaultPreset } from '../dynamics/methods'
 import { type AlignmentSummary, libraryName, queryMismatch } from './alignment'
 import { inTens, type ParsedSequence, stripSpace } from './sequences'
@@ -12,6 +12,8 @@ export interface Item {
   kind: Kind
   /** The sequence, or the CCD code or SMILES of a ligand. */
   text: string
+  /** The text as it was written, before it was put into groups of ten letters; absent: as it is. */
+  written?: string
   label: string
   count: number
   /** The chain name asked for; empty: by order. */
@@ -25,6 +27,8 @@ export interface Item {
   source: string
   /** The user's own alignment. */
   alignment: Alignment | null
+  /** The alignment in the library that the item was imported with. The form sends it as it is, or removes it. */
+  msa: FileRef | null
 }
 
 /** An alignment that the user supplied. The file is a handle: its text is not copied with the draft. */
@@ -159,11 +163,20 @@ export const newItem = (kind: Kind, text = ''): Item => ({
   modifications: [],
   source: '',
   alignment: null,
+  msa: null,
 })
 
-/** Makes an item of a pasted sequence, in groups of ten letters. */
+/** Makes an item of a pasted sequence, in groups of ten letters. The lines of a ligand become one, with spaces. */
 export function itemFrom({ kind, text, label, ccd }: ParsedSequence): Item {
-  return { ...newItem(kind, kind === 'ligand' ? text : inTens(text)), label, ccd }
+  const written = text.replace(/\s*[\r\n]\s*/g, ' ')
+  return { ...newItem(kind, kind === 'ligand' ? written : inTens(text)), written, label, ccd }
+}
+
+/** The fields of an item that becomes another kind. A ligand is what was written: a name may stand behind a SMILES. */
+export function ofKind({ text, written = text }: Item, kind: Kind): Partial<Item> {
+  if (kind !== 'ligand') return { kind, ccd: false, text: inTens(text), written }
+  const line = written.trim().replace(/\s*[\r\n]\s*/g, ' ')
+  return { kind, ccd: /^[A-Z0-9]{1,5}$/i.test(line), text: line }
 }
 
 /** An empty constraint with a new key. */
@@ -203,22 +216,41 @@ export function jobName({ name, items }: Draft): string {
 export const usesAlignments = (draft: Draft, model?: Model) =>
   !!model?.features.includes('msa') && draft.params.msaAlgorithm !== 'none'
 
-/** Lists the alignments to upload with the job, each under a distinct file name. */
-export function alignmentsToUpload(draft: Draft, model?: Model): (Alignment & { fileName: string })[] {
+/** An alignment to upload: its name in the library, and the indices of the items that it is for. */
+export interface AlignmentFile extends Alignment {
+  fileName: string
+  items: number[]
+}
+
+/** Lists the alignments to upload with the job, each once and under a distinct file name. */
+export function alignmentsToUpload(draft: Draft, model?: Model): AlignmentFile[] {
   if (!usesAlignments(draft, model)) return []
+  const files = new Map<number, AlignmentFile>()
   const used = new Set<string>()
-  return draft.items.flatMap((item, i) => {
-    if (!item.alignment || item.kind !== 'protein') return []
-    let fileName = libraryName(item.alignment.name)
+  for (const [i, { alignment, kind }] of draft.items.entries()) {
+    if (!alignment || kind !== 'protein') continue
+    const known = files.get(alignment.key)
+    if (known) {
+      known.items.push(i)
+      continue
+    }
+    let fileName = libraryName(alignment.name)
     if (used.has(fileName)) fileName = `${i + 1}-${fileName}`
     used.add(fileName)
-    return [{ ...item.alignment, fileName }]
-  })
+    files.set(alignment.key, { ...alignment, fileName, items: [i] })
+  }
+  return [...files.values()]
 }
+
+/**
+ * Whether the proteins of the job name their alignments. Without names the service finds the protein of each by its
+ * first row, which an alignment of a complex does not have.
+ */
+export const areNamed = (files: AlignmentFile[]) => files.some((f) => f.queries.length > 1)
 
 /** Explains why an item's alignment does not belong to its sequence; empty: it does, or there is none. */
 export const alignmentProblem = (item: Item) =>
-  item.alignment && item.kind === 'protein' ? queryMismatch(item.alignment.query, sequenceOf(item)) : ''
+  item.alignment && item.kind === 'protein' ? queryMismatch(item.alignment.queries, sequenceOf(item)) : ''
 
 /** The part of the form that a field path of the service belongs to. */
 export type FormPart =

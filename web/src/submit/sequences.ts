@@ -58,9 +58,14 @@ export function invalidLetters(text: string, kind: Kind, withUnknown: boolean): 
   return invalid
 }
 
-/** Reports whether a text is a SMILES rather than a sequence: it has signs or digits that sequences lack. */
-const isSmiles = (text: string) =>
-  !/\s/.test(text) && (/[()=#@[\]\\/+]/.test(text) || (/\d/.test(text) && /^[BCFHINOPSbclnopsr0-9%]+$/.test(text)))
+/**
+ * Reports whether a text begins with a SMILES rather than a sequence: its first word has signs or digits that sequences
+ * lack. The service says what may stand behind it.
+ */
+function isSmiles(text: string): boolean {
+  const [word = ''] = text.split(/\s/, 1)
+  return /[()=#@[\]\\/+]/.test(word) || (/\d/.test(word) && /^[BCFHINOPSbclnopsr][BCFHINOPSbclnopsr0-9%]+$/.test(word))
+}
 
 /** Guesses the kind of molecule that a text describes. */
 export function guessKind(text: string): Kind {
@@ -100,11 +105,14 @@ function parseHeader(header: string) {
   return { declared: words.slice(0, 2).map(kindOf).find(Boolean), label }
 }
 
-/** The sequences of a FASTA record: several if colons separate its chains. kind: if the header names none. */
+/**
+ * The sequences of a FASTA record: several if colons separate its chains or, as in the files of ProteinMPNN, slashes.
+ * kind: if the header names none.
+ */
 function parseSequences(header: string, body: string, kind?: Kind): ParsedSequence[] {
   const { declared, label } = parseHeader(header)
-  const joinedByColons = declared?.kind !== 'ligand' && /^[A-Za-z\s*:]+$/.test(body)
-  const chains = joinedByColons ? body.split(':') : [body]
+  const isJoined = /^[A-Za-z\s*:]+$/.test(body) || (header !== '' && /^[A-Z\s*:/]+$/.test(body))
+  const chains = declared?.kind !== 'ligand' && isJoined ? body.split(/[:/]/) : [body]
   return chains
     .map((chain) => chain.trim().replace(/\*$/, '').trim())
     .filter((text) => text !== '')

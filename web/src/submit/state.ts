@@ -5,10 +5,11 @@ import { api, download, type ImportedJobs, type Model, type Validation, type Web
 import { type Method, methodsOf } from '../dynamics/methods'
 import { bytes } from '../format'
 import { may, namedId } from '../project'
-import { maxAlignmentBytes, readA3M } from './alignment'
+import { maxAlignmentBytes, queryMismatch, readA3M } from './alignment'
 import { fromBody, toBody } from './body'
 import {
   type Alignment,
+  type AlignmentFile,
   alignmentProblem,
   alignmentsToUpload,
   type Draft,
@@ -136,7 +137,7 @@ async function loadAlignments(opened: Draft) {
   for (const file of library?.metadata.files ?? []) {
     if (!/\.a3m$/i.test(file.file_name) || file.size_bytes > maxAlignmentBytes) continue
     const alignment = await loadAlignment(opened.libraryItem, file.file_name).catch(() => null)
-    const item = opened.items.find((i) => i.kind === 'protein' && sequenceOf(i) === alignment?.query)
+    const item = opened.items.find((i) => i.kind === 'protein' && alignment?.queries.includes(sequenceOf(i)))
     if (item) item.alignment = alignment
   }
 }
@@ -159,27 +160,39 @@ async function readAlignment(name: string, file: Blob): Promise<Alignment> {
 }
 
 /**
- * Attaches an alignment file to the item with the key, or to the protein with the same sequence. If the draft is empty,
- * the alignment's query becomes its first item. Throws an Error for the user if the file fits no item.
+ * Attaches an alignment file to the item with the key, or to the protein with the same sequence; that of a complex also
+ * to its other chains. If the draft is empty, the alignment's queries become its items. Throws an Error for the user if
+ * the file fits no item.
  */
 export async function attachAlignment(file: File, key?: number) {
   const alignment = await readAlignment(file.name, file)
-  const { query } = alignment
+  const { queries, copies } = alignment
   const { items } = draft.peek()
-  const item = items.find((i) => (key === undefined ? i.kind === 'protein' && sequenceOf(i) === query : i.key === key))
-  if (!item && items.length > 0)
-    throw new Error(
-      `${file.name} belongs to none of the chains: ` +
-        `its query has ${query.length} residues and begins with ${query.slice(0, 12)}`,
-    )
-  if (item) updateItem(item.key, { alignment })
-  else update({ items: [{ ...newItem('protein', inTens(query)), alignment }] })
+  const fits = (i: Item) => i.kind === 'protein' && queries.includes(sequenceOf(i))
+  const first = items.find((i) => (key === undefined ? fits(i) : i.key === key))
+  const isShared = (i: Item) => queries.length > 1 && fits(i) && (key === undefined || !i.alignment)
+  if (!first && items.length > 0) throw new Error(`${file.name} ${misfit(queries, items)}`)
+  const added = queries.map((q, i) => ({ ...newItem('protein', inTens(q)), count: copies[i]!, alignment }))
+  const attached = items.map((i) => (i === first || isShared(i) ? { ...i, alignment, msa: null } : i))
+  update({ items: items.length > 0 ? attached : added })
   update({ libraryItem: '' }) // the alignments of this draft now differ from the older job's
+}
+
+/** Says why an alignment belongs to none of the chains. If one alone can be meant, it says how that one differs. */
+function misfit(queries: string[], items: Item[]): string {
+  const proteins = items.filter((i) => i.kind === 'protein').map(sequenceOf)
+  const alike = proteins.filter((s) => queries.some((q) => q.length === s.length))
+  const [near] = alike.length === 1 ? alike : proteins
+  if (near && (alike.length === 1 || proteins.length === 1)) return queryMismatch(queries, near)
+  const begins = queries.map((q) => `${q.length} residues and begins with ${q.slice(0, 12)}`).join('; another has ')
+  return `belongs to none of the chains: its query has ${begins}`
 }
 
 /** Removes the alignment of one item, or of all. */
 export function removeAlignments(key?: number) {
-  const items = draft.peek().items.map((i) => (key === undefined || i.key === key ? { ...i, alignment: null } : i))
+  const items = draft
+    .peek()
+    .items.map((i) => (key === undefined || i.key === key ? { ...i, alignment: null, msa: null } : i))
   update({ libraryItem: '', items })
 }
 
@@ -191,14 +204,14 @@ namedId.subscribe(() => {
 /** The library item that holds the alignments with these keys, so that a repeated submission uploads nothing twice. */
 let uploaded = { keys: '', item: '' }
 
-/** Uploads the draft's alignments. Returns the library item to create the job from; empty: none is needed. */
-export async function uploadAlignments(submitted: Draft): Promise<string> {
+/** Uploads the draft's alignments. Returns their library item, empty if none is needed, and its new files. */
+export async function uploadAlignments(submitted: Draft): Promise<{ item: string; files: AlignmentFile[] }> {
   const list = models.peek()
   const chosen = Array.isArray(list) ? chosenModels(submitted, list) : []
   const files = alignmentsToUpload(submitted, chosen.find((m) => usesAlignments(submitted, m)) ?? model.peek())
   const keys = [namedId.peek(), ...files.map((f) => f.key)].join() // an item belongs to one project
-  if (submitted.libraryItem || files.length === 0) return submitted.libraryItem
-  if (uploaded.keys === keys) return uploaded.item
+  if (submitted.libraryItem || files.length === 0) return { item: submitted.libraryItem, files: [] }
+  if (uploaded.keys === keys) return { item: uploaded.item, files }
   const { id } = await api.createItem(`Alignments of ${jobName(submitted)}`.slice(0, 255), 'a3m')
   try {
     for (const f of files) await api.uploadFile(id, f.fileName, f.file)
@@ -207,7 +220,7 @@ export async function uploadAlignments(submitted: Draft): Promise<string> {
     throw e
   }
   uploaded = { keys, item: id }
-  return id
+  return { item: id, files }
 }
 
 /** Deletes the alignments that were uploaded for a job that the service refused. */
