@@ -1,7 +1,5 @@
 package chem
 
-import "fmt"
-
 // checkChemistry returns an error for a molecule that cannot be and that RDKit, with which the engines read molecules,
 // refuses: a neutral atom with more bonds than its element takes, an aromatic atom outside of a ring, and an aromatic
 // system without an arrangement of double bonds. Atoms about which toolkits differ are left to the engine.
@@ -10,12 +8,11 @@ func checkChemistry(p *smilesParser) error {
 	for i := range p.graph {
 		v := &p.graph[i]
 		if v.aromatic && !p.cyclic(i) {
-			return fmt.Errorf("at position %d: %s in small letters is aromatic, but in no ring", v.at+1,
-				p.atoms[i].Element)
+			return fault(v.at, "%s in small letters is aromatic, but in no ring", p.atoms[i].Element)
 		}
 		if n, _ := p.sigma(i); n > p.mostBonds(i) {
-			return fmt.Errorf("at position %d: %s has %d bonds, hydrogens counted; it takes at most %d", v.at+1,
-				p.atoms[i].Element, n, p.mostBonds(i))
+			return fault(v.at, "%s has %d bonds, hydrogens counted; it takes at most %d", p.atoms[i].Element, n,
+				p.mostBonds(i))
 		}
 	}
 	return checkAromatic(p)
