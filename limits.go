@@ -140,6 +140,7 @@ func (v *validation) chainLimit(i int) {
 func (v *validation) modificationLimits(i int) {
 	s := &v.job.Sequences[i]
 	needed := v.model.Limits.Backbone[s.Kind]
+	lacks := map[string]string{} // by code: reading a component takes longer than looking it up
 	for k, m := range s.Modifications {
 		if v.faults.full() {
 			return
@@ -148,16 +149,16 @@ func (v *validation) modificationLimits(i int) {
 		if !v.dictionary(at, m.CCD) || len(needed) == 0 {
 			continue
 		}
-		e, known := v.job.Constraints.definition(m.CCD)
-		if !known || e.Atoms == nil {
-			continue
-		}
-		for _, name := range needed {
-			if !slices.ContainsFunc(e.Atoms, func(a chem.Atom) bool { return a.Name == name }) {
-				v.fault(at, " is %s, a component without an atom %s; the model %q needs the atoms %s in a modified "+
-					"residue of a %s", m.CCD, name, v.model.Name, ListNames(needed, 10), s.Kind)
-				break
+		name, found := lacks[m.CCD]
+		if !found {
+			if e, known := v.job.Constraints.definition(m.CCD); known && e.Atoms != nil {
+				name = lacking(needed, e.Atoms)
 			}
+			lacks[m.CCD] = name
+		}
+		if name != "" {
+			v.fault(at, " is %s, a component without an atom %s; the model %q needs the atoms %s in a modified "+
+				"residue of a %s", m.CCD, name, v.model.Name, ListNames(needed, 10), s.Kind)
 		}
 	}
 }
