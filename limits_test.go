@@ -55,7 +55,7 @@ func TestModifiedResidueFitsItsLetter(t *testing.T) {
 		want string
 	}{
 		{Protein, "GCSYHX", Modification{3, "SEP"}, ""},
-		{Protein, "GCSYHX", Modification{5, "SEP"}, path + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1"},
+		{Protein, "GCSYHX", Modification{5, "SEP"}, path + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1, and the letter must be S or X"},
 		{Protein, "GCSYHX", Modification{6, "SEP"}, ""},
 		{Protein, "GCSYHX", Modification{1, "ALA"}, path + " is ALA, a standard residue, but residue 1 is G; change the letter"},
 		{Protein, "GCSYHX", Modification{1, "GLY"}, ""},

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// unknownAtoms is how many atoms count for a component whose definition is not known here: the most that a
-	// component may have.
+	// unknownAtoms is how many atoms count for a component whose definition is not known here: the most that one of a
+	// job's own may have. One of the 49,195 entries of the dictionary has more.
 	unknownAtoms = chem.MaxAtoms
 	// unknownResidue is how many atoms count for an unknown residue: no standard one has more.
 	unknownResidue = 23

@@ -287,8 +287,8 @@ func (v *validation) ligand(i int) {
 	}
 }
 
-// noLigand says of codes why they are no ligands: models learn from structures without water (Abramson et al. 2024,
-// doi:10.1038/s41586-024-07487-w, supplementary information 2.1), and what is unknown has no structure.
+// noLigand says of codes why they are no ligands. The data pipeline of AlphaFold 3 removes waters from structures
+// (Abramson et al. 2024, doi:10.1038/s41586-024-07487-w), and what is unknown has no structure.
 var noLigand = map[string]string{
 	"HOH": water, "DOD": water, "WAT": water,
 	"UNL": "which stands for an unknown ligand", "UNX": "which stands for an unknown atom",
@@ -384,8 +384,8 @@ func (v *validation) parent(field string, s *Sequence, m *Modification) {
 				m.Residue, letter)
 		}
 	case right != 0 && letter != right && letter != 'X':
-		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1", m.CCD, code, right,
-			m.Residue, letter)
+		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1, and the letter must be "+
+			"%c or X", m.CCD, code, right, m.Residue, letter, right)
 	}
 }
 
