@@ -288,18 +288,21 @@ func (v *validation) totalLimits() {
 // leastSize checks a job that may be too small.
 func (v *validation) leastSize() {
 	l, j := &v.model.Limits, v.job
-	if n := j.Tokens(*l); n < l.MinTokens {
-		v.fault("sequences", ": the job has %d %s; the model %q needs %d", n, j.unit(), v.model.Name, l.MinTokens)
-	}
-	if l.MinAtoms == 0 {
+	if l.MinTokens+l.MinAtoms == 0 {
 		return
 	}
-	atoms := 0
+	var all entitySize
 	for i := range j.Sequences {
-		atoms += j.sizeOf(&j.Sequences[i], l).atoms * j.Sequences[i].Count
+		one := j.sizeOf(&j.Sequences[i], l)
+		all.tokens += one.tokens * j.Sequences[i].Count
+		all.atoms += one.atoms * j.Sequences[i].Count
 	}
-	if atoms < l.MinAtoms {
-		v.fault("sequences", ": the job has %d atoms besides hydrogen; the model %q needs %d", atoms, v.model.Name,
+	if all.tokens < l.MinTokens {
+		v.fault("sequences", ": the job has %d %s; the model %q needs %d", all.tokens, j.unit(), v.model.Name,
+			l.MinTokens)
+	}
+	if all.atoms < l.MinAtoms {
+		v.fault("sequences", ": the job has %d atoms besides hydrogen; the model %q needs %d", all.atoms, v.model.Name,
 			l.MinAtoms)
 	}
 }

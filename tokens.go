@@ -53,18 +53,19 @@ func (j *Job) sizeOf(s *Sequence, l *ModelLimits) entitySize {
 	if s.Kind == Ligand {
 		return j.ligandSize(s)
 	}
-	out := entitySize{tokens: len(s.Text)}
+	out, atoms := entitySize{tokens: len(s.Text)}, residueAtoms()[s.Kind]
 	for i := range len(s.Text) {
-		out.atoms += residueAtoms(s.Kind, s.Text[i])
+		out.atoms += int(atoms[s.Text[i]])
 	}
 	seen := map[string]chem.Entry{} // finding a definition takes longer than looking it up
 	for _, m := range s.Modifications {
 		if m.Residue < 1 || m.Residue > len(s.Text) {
 			continue // a fault of its own
 		}
+		out.atoms -= int(atoms[s.Text[m.Residue-1]])
 		if code := l.parent(s.Kind, m.CCD); code != "" {
 			parent, _ := chem.LookUp(code)
-			out.atoms += parent.Heavy - parent.Leaving - residueAtoms(s.Kind, s.Text[m.Residue-1])
+			out.atoms += parent.Heavy - parent.Leaving
 			continue
 		}
 		e, found := seen[m.CCD]
@@ -80,7 +81,7 @@ func (j *Job) sizeOf(s *Sequence, l *ModelLimits) entitySize {
 			n++
 		}
 		out.tokens += n - 1
-		out.atoms += n - residueAtoms(s.Kind, s.Text[m.Residue-1])
+		out.atoms += n
 	}
 	return out
 }
@@ -99,23 +100,17 @@ func (j *Job) ligandSize(s *Sequence) entitySize {
 	return entitySize{tokens: heavy, atoms: heavy}
 }
 
-// residueAtoms returns the atoms other than hydrogen of a residue within a chain.
-func residueAtoms(kind EntityKind, letter byte) int {
-	if n := standardAtoms()[kind][letter]; n > 0 {
-		return int(n)
-	}
-	return unknownResidue
-}
-
-// standardAtoms are the atoms of standard residues within a chain. Looking one up in the dictionary for each residue of
-// a job takes milliseconds.
-var standardAtoms = sync.OnceValue(func() map[EntityKind][256]uint8 {
+// residueAtoms returns how many atoms other than hydrogen residues have within a chain, by their letters. Looking one up
+// in the dictionary for each residue of a job takes milliseconds.
+var residueAtoms = sync.OnceValue(func() map[EntityKind][256]uint8 {
 	out := map[EntityKind][256]uint8{}
 	for _, kind := range []EntityKind{Protein, RNA, DNA} {
 		var atoms [256]uint8
 		for letter := range atoms {
-			e, _ := chem.LookUp(chem.ResidueCode(string(kind), byte(letter)))
-			atoms[letter] = uint8(e.Heavy - e.Leaving)
+			atoms[letter] = unknownResidue
+			if e, known := chem.LookUp(chem.ResidueCode(string(kind), byte(letter))); known {
+				atoms[letter] = uint8(e.Heavy - e.Leaving)
+			}
 		}
 		out[kind] = atoms
 	}

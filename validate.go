@@ -537,7 +537,7 @@ func (v *validation) lengths() {
 	m := v.model
 	for i := range v.job.Sequences {
 		s := &v.job.Sequences[i]
-		if v.faulty[i] {
+		if v.faulty[i] || !s.Polymer() && m.Has(FeatureComplex) {
 			continue
 		}
 		if n := v.job.TokensOf(s, m.Limits); s.Polymer() && n < m.MinTokens {
@@ -551,14 +551,14 @@ func (v *validation) lengths() {
 // size checks the tokens and the memory of the whole job.
 func (v *validation) size() {
 	j, m := v.job, v.model
-	n := j.Tokens(m.Limits)
+	n := j.Largest(*m)
 	if m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
 		v.fault("sequences", ": the job has %d %s; the model %q folds at most %d%s", n, j.unit(), m.Name, m.MaxTokens,
 			v.upperBound())
 		return
 	}
 	v.leastSize()
-	v.add(m.CheckMemory(j.Largest(*m), j.unit()))
+	v.add(m.CheckMemory(n, j.unit()))
 }
 
 func entityNames(kinds []EntityKind) string {
