@@ -100,8 +100,8 @@ func (j *Job) ligandSize(s *Sequence) entitySize {
 	return entitySize{tokens: heavy, atoms: heavy}
 }
 
-// residueAtoms returns how many atoms other than hydrogen residues have within a chain, by their letters. Looking one up
-// in the dictionary for each residue of a job takes milliseconds.
+// residueAtoms returns how many atoms other than hydrogen residues have within a chain, by their letters. Looking one
+// up in the dictionary for each residue of a job takes milliseconds.
 var residueAtoms = sync.OnceValue(func() map[EntityKind][256]uint8 {
 	out := map[EntityKind][256]uint8{}
 	for _, kind := range []EntityKind{Protein, RNA, DNA} {

@@ -384,8 +384,8 @@ func (v *validation) parent(field string, s *Sequence, m *Modification) {
 				m.Residue, letter)
 		}
 	case right != 0 && letter != right && letter != 'X':
-		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1, and the letter must be "+
-			"%c or X", m.CCD, code, right, m.Residue, letter, right)
+		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1, and the letter must "+
+			"be %c or X", m.CCD, code, right, m.Residue, letter, right)
 	}
 }
 

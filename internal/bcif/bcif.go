@@ -168,8 +168,8 @@ type category struct {
 	mostValues int
 }
 
-// column is a column of a category. Mask has what stands in the place of each value, . or ?, and 0 for the value itself;
-// nil: all values are there.
+// column is a column of a category. Mask has what stands in the place of each value, . or ?, and 0 for the value
+// itself; nil: all values are there.
 type column struct {
 	name   string
 	values values

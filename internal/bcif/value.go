@@ -8,8 +8,8 @@ import (
 	"pleat"
 )
 
-// inBytes turns offsets in a text, which ascend and count the units of UTF-16 as in JavaScript, where writers come from,
-// into offsets in bytes.
+// inBytes turns offsets in a text, which ascend and count the units of UTF-16 as in JavaScript, where writers come
+// from, into offsets in bytes.
 func inBytes(offsets []int64, text []byte) error {
 	at, units := 0, int64(0)
 	for i, offset := range offsets {

@@ -3,8 +3,8 @@ package chem
 import "fmt"
 
 // checkChemistry returns an error for a molecule that cannot be and that RDKit, with which the engines read molecules,
-// refuses: an atom with more bonds than its element and charge take, an aromatic atom outside of a ring, and an aromatic
-// system without an arrangement of double bonds. Atoms about which toolkits differ are left to the engine.
+// refuses: an atom with more bonds than its element and charge take, an aromatic atom outside of a ring, and an
+// aromatic system without an arrangement of double bonds. Atoms about which toolkits differ are left to the engine.
 func checkChemistry(p *smilesParser) error {
 	findRings(p)
 	for i := range p.graph {
@@ -75,8 +75,8 @@ var nonMetals = map[string]bool{
 	"Se": true, "Br": true, "I": true,
 }
 
-// mostBonds returns the most bonds that an atom takes. Readers write a nitro group, an azide or a perchlorate with double
-// bonds with charges, and a bond with a metal as a dative one.
+// mostBonds returns the most bonds that an atom takes. Readers write a nitro group, an azide or a perchlorate with
+// double bonds with charges, and a bond with a metal as a dative one.
 func (p *smilesParser) mostBonds(i int) int {
 	const any = 100
 	most, known := valences[p.ion(i)]
