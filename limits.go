@@ -307,13 +307,16 @@ func (v *validation) leastSize() {
 	}
 }
 
-// upperBound says, for a message about the size of the job, whether it is an upper bound.
+// upperBound says, for a message about the size of the job, which of its components counts as an upper bound; empty:
+// none.
 func (v *validation) upperBound() string {
-	code := v.job.unknownComponent(&v.model.Limits)
-	if code == "" {
-		return ""
+	for i := range v.job.Sequences {
+		if code := v.job.sizeOf(&v.job.Sequences[i], &v.model.Limits).unknown; code != "" {
+			return fmt.Sprintf("; the definition of %s is not known here, so that it counts as %d atoms", code,
+				unknownAtoms)
+		}
 	}
-	return fmt.Sprintf("; the definition of %s is not known here, so that it counts as %d atoms", code, unknownAtoms)
+	return ""
 }
 
 // constraintLimits checks the kinds of the constraints, of which the model may accept some only.

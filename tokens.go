@@ -19,7 +19,7 @@ const (
 // definition returns what is known of the component with a code: of the job's own, or of the Chemical Component
 // Dictionary. If the definition is not known here, its number of atoms is an upper bound.
 func (c *Constraints) definition(code string) (e chem.Entry, known bool) {
-	i := slices.IndexFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
+	i := c.index(code)
 	switch {
 	case i < 0:
 		if e, known = chem.LookUp(code); !known {
@@ -35,10 +35,13 @@ func (c *Constraints) definition(code string) (e chem.Entry, known bool) {
 	return chem.NewEntry(atoms), true
 }
 
-// has reports whether a component of the job has a code.
-func (c *Constraints) has(code string) bool {
-	return slices.ContainsFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
+// index returns the index of the component of the job with a code; -1: there is none.
+func (c *Constraints) index(code string) int {
+	return slices.IndexFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
 }
+
+// has reports whether a component of the job has a code.
+func (c *Constraints) has(code string) bool { return c.index(code) >= 0 }
 
 // entitySize is the size of one copy of a sequence for a model.
 type entitySize struct {
@@ -150,13 +153,3 @@ func (j *Job) Tokens(l ModelLimits) int {
 // al. 2024, doi:10.1038/s41586-024-07487-w, supplementary information 2.6). A component whose definition is not known
 // here counts as its upper bound. A bond may take further atoms away, which count.
 func (j *Job) TokensOf(s *Sequence, l ModelLimits) int { return j.sizeOf(s, &l).tokens }
-
-// unknownComponent returns the code of a component of the job that counts as its upper bound; empty: there is none.
-func (j *Job) unknownComponent(l *ModelLimits) string {
-	for i := range j.Sequences {
-		if code := j.sizeOf(&j.Sequences[i], l).unknown; code != "" {
-			return code
-		}
-	}
-	return ""
-}
