@@ -106,7 +106,7 @@ func (l *ModelLimits) Check() error {
 		}
 	}
 	if l.MinDistance < 0 || l.MaxDistance < l.MinDistance {
-		return fmt.Errorf("limits has distances from %g to %g Å, which are none", l.MinDistance, l.MaxDistance)
+		return fmt.Errorf("limits has distances from %g to %g Å; they must ascend from 0", l.MinDistance, l.MaxDistance)
 	}
 	return nil
 }
