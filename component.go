@@ -157,13 +157,10 @@ func (j *Job) CheckComponent(i int, atoms []chem.Atom) error {
 		if at < 0 {
 			continue
 		}
-		for _, name := range backbone[s.Kind] {
-			if !slices.ContainsFunc(atoms, func(a chem.Atom) bool { return a.Name == name && !a.Leaving }) {
-				_ = faults.Add(InvalidField(indexed(s.Path(k)+".modifications", at)+".ccd", " is %s, a component "+
-					"without an atom %s; a modified residue of a %s has the atoms %s", code, name, s.Kind,
-					ListNames(backbone[s.Kind], 10))) // a fault of the request
-				break
-			}
+		if name := lacking(backbone[s.Kind], atoms); name != "" {
+			_ = faults.Add(InvalidField(indexed(s.Path(k)+".modifications", at)+".ccd", " is %s, a component "+
+				"without an atom %s; a modified residue of a %s has the atoms %s", code, name, s.Kind,
+				ListNames(backbone[s.Kind], 10))) // a fault of the request
 		}
 	}
 	for k := range j.Constraints.Bond {
@@ -172,6 +169,16 @@ func (j *Job) CheckComponent(i int, atoms []chem.Atom) error {
 		_ = faults.Add(j.checkComponentAtom(at+".atom2", &b.Atom2, code, atoms))
 	}
 	return faults.Err()
+}
+
+// lacking returns the first of some names that none of the atoms which stay in a chain has; empty: they have all.
+func lacking(names []string, atoms []chem.Atom) string {
+	for _, name := range names {
+		if !slices.ContainsFunc(atoms, func(a chem.Atom) bool { return a.Name == name && !a.Leaving }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // checkComponentAtom checks an end of a bond, if it is in a residue with a code, whose atoms are given.

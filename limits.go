@@ -106,7 +106,7 @@ func (l *ModelLimits) Check() error {
 		}
 	}
 	if l.MinDistance < 0 || l.MaxDistance < l.MinDistance {
-		return fmt.Errorf("limits has distances from %g to %g Å, which are none", l.MinDistance, l.MaxDistance)
+		return fmt.Errorf("limits has distances from %g to %g Å; they must ascend from 0", l.MinDistance, l.MaxDistance)
 	}
 	return nil
 }
@@ -140,6 +140,7 @@ func (v *validation) chainLimit(i int) {
 func (v *validation) modificationLimits(i int) {
 	s := &v.job.Sequences[i]
 	needed := v.model.Limits.Backbone[s.Kind]
+	lacks := map[string]string{} // by code: reading a component takes longer than looking it up
 	for k, m := range s.Modifications {
 		if v.faults.full() {
 			return
@@ -148,16 +149,16 @@ func (v *validation) modificationLimits(i int) {
 		if !v.dictionary(at, m.CCD) || len(needed) == 0 {
 			continue
 		}
-		e, known := v.job.Constraints.definition(m.CCD)
-		if !known || e.Atoms == nil {
-			continue
-		}
-		for _, name := range needed {
-			if !slices.ContainsFunc(e.Atoms, func(a chem.Atom) bool { return a.Name == name }) {
-				v.fault(at, " is %s, a component without an atom %s; the model %q needs the atoms %s in a modified "+
-					"residue of a %s", m.CCD, name, v.model.Name, ListNames(needed, 10), s.Kind)
-				break
+		name, found := lacks[m.CCD]
+		if !found {
+			if e, known := v.job.Constraints.definition(m.CCD); known && e.Atoms != nil {
+				name = lacking(needed, e.Atoms)
 			}
+			lacks[m.CCD] = name
+		}
+		if name != "" {
+			v.fault(at, " is %s, a component without an atom %s; the model %q needs the atoms %s in a modified "+
+				"residue of a %s", m.CCD, name, v.model.Name, ListNames(needed, 10), s.Kind)
 		}
 	}
 }
@@ -287,29 +288,35 @@ func (v *validation) totalLimits() {
 // leastSize checks a job that may be too small.
 func (v *validation) leastSize() {
 	l, j := &v.model.Limits, v.job
-	if n := j.Tokens(*l); n < l.MinTokens {
-		v.fault("sequences", ": the job has %d %s; the model %q needs %d", n, j.unit(), v.model.Name, l.MinTokens)
-	}
-	if l.MinAtoms == 0 {
+	if l.MinTokens+l.MinAtoms == 0 {
 		return
 	}
-	atoms := 0
+	var all entitySize
 	for i := range j.Sequences {
-		atoms += j.sizeOf(&j.Sequences[i], l).atoms * j.Sequences[i].Count
+		one := j.sizeOf(&j.Sequences[i], l)
+		all.tokens += one.tokens * j.Sequences[i].Count
+		all.atoms += one.atoms * j.Sequences[i].Count
 	}
-	if atoms < l.MinAtoms {
-		v.fault("sequences", ": the job has %d atoms besides hydrogen; the model %q needs %d", atoms, v.model.Name,
+	if all.tokens < l.MinTokens {
+		v.fault("sequences", ": the job has %d %s; the model %q needs %d", all.tokens, j.unit(), v.model.Name,
+			l.MinTokens)
+	}
+	if all.atoms < l.MinAtoms {
+		v.fault("sequences", ": the job has %d atoms besides hydrogen; the model %q needs %d", all.atoms, v.model.Name,
 			l.MinAtoms)
 	}
 }
 
-// upperBound says, for a message about the size of the job, whether it is an upper bound.
+// upperBound says, for a message about the size of the job, which of its components counts as an upper bound; empty:
+// none.
 func (v *validation) upperBound() string {
-	code := v.job.unknownComponent(&v.model.Limits)
-	if code == "" {
-		return ""
+	for i := range v.job.Sequences {
+		if code := v.job.sizeOf(&v.job.Sequences[i], &v.model.Limits).unknown; code != "" {
+			return fmt.Sprintf("; the definition of %s is not known here, so that it counts as %d atoms", code,
+				unknownAtoms)
+		}
 	}
-	return fmt.Sprintf("; the definition of %s is not known here, so that it counts as %d atoms", code, unknownAtoms)
+	return ""
 }
 
 // constraintLimits checks the kinds of the constraints, of which the model may accept some only.

@@ -55,7 +55,7 @@ func TestModifiedResidueFitsItsLetter(t *testing.T) {
 		want string
 	}{
 		{Protein, "GCSYHX", Modification{3, "SEP"}, ""},
-		{Protein, "GCSYHX", Modification{5, "SEP"}, path + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1"},
+		{Protein, "GCSYHX", Modification{5, "SEP"}, path + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1, and the letter must be S or X"},
 		{Protein, "GCSYHX", Modification{6, "SEP"}, ""},
 		{Protein, "GCSYHX", Modification{1, "ALA"}, path + " is ALA, a standard residue, but residue 1 is G; change the letter"},
 		{Protein, "GCSYHX", Modification{1, "GLY"}, ""},
@@ -90,13 +90,13 @@ func checkRefused(t *testing.T, err error, want string) {
 // What a manifest misspells states no limit, so that it is refused.
 func TestLimitsCheck(t *testing.T) {
 	for want, l := range map[string]ModelLimits{
-		`limits.ligand_forms has "sdf"; it may have smiles, ccd`: {LigandForms: []string{"sdf"}},
-		`limits names the kind "proteins"; it must be protein`:   {PocketResidues: []EntityKind{Protein, "proteins"}},
-		`limits names the kind "aa"; it must be protein`:         {Backbone: map[EntityKind][]string{"aa": {"N"}}},
-		`limits.as_parents folds MSE as M, which is no standard`: {AsParents: map[string]string{"MSE": "M"}},
-		`limits.dictionary is "2026"; it must be a date`:         {Dictionary: "2026"},
-		`limits has -1; a limit is 0 or more`:                    {Chains: -1},
-		`limits has distances from 4 to 3 Å, which are none`:     {MinDistance: 4, MaxDistance: 3},
+		`limits.ligand_forms has "sdf"; it may have smiles, ccd`:      {LigandForms: []string{"sdf"}},
+		`limits names the kind "proteins"; it must be protein`:        {PocketResidues: []EntityKind{Protein, "proteins"}},
+		`limits names the kind "aa"; it must be protein`:              {Backbone: map[EntityKind][]string{"aa": {"N"}}},
+		`limits.as_parents folds MSE as M, which is no standard`:      {AsParents: map[string]string{"MSE": "M"}},
+		`limits.dictionary is "2026"; it must be a date`:              {Dictionary: "2026"},
+		`limits has -1; a limit is 0 or more`:                         {Chains: -1},
+		`limits has distances from 4 to 3 Å; they must ascend from 0`: {MinDistance: 4, MaxDistance: 3},
 	} {
 		if err := l.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)

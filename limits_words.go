@@ -47,7 +47,7 @@ func (l *ModelLimits) constraintWords() (out []string) {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	say(len(l.Constraints) > 0, "of constraints, %s only", strings.Join(l.Constraints, ", "))
+	say(len(l.Constraints) > 0, "constraints of the kinds %s only", strings.Join(l.Constraints, ", "))
 	say(l.Pockets > 0, "at most %d pocket", l.Pockets)
 	say(len(l.PocketBinders) > 0, "pockets of %s only", entityNames(l.PocketBinders))
 	residues := "residues"

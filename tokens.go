@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// unknownAtoms is how many atoms count for a component whose definition is not known here: the most that a
-	// component may have.
+	// unknownAtoms is how many atoms count for a component whose definition is not known here: the most that one of a
+	// job's own may have. One of the 49,195 entries of the dictionary has more.
 	unknownAtoms = chem.MaxAtoms
 	// unknownResidue is how many atoms count for an unknown residue: no standard one has more.
 	unknownResidue = 23
@@ -19,7 +19,7 @@ const (
 // definition returns what is known of the component with a code: of the job's own, or of the Chemical Component
 // Dictionary. If the definition is not known here, its number of atoms is an upper bound.
 func (c *Constraints) definition(code string) (e chem.Entry, known bool) {
-	i := slices.IndexFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
+	i := c.index(code)
 	switch {
 	case i < 0:
 		if e, known = chem.LookUp(code); !known {
@@ -35,10 +35,13 @@ func (c *Constraints) definition(code string) (e chem.Entry, known bool) {
 	return chem.NewEntry(atoms), true
 }
 
-// has reports whether a component of the job has a code.
-func (c *Constraints) has(code string) bool {
-	return slices.ContainsFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
+// index returns the index of the component of the job with a code; -1: there is none.
+func (c *Constraints) index(code string) int {
+	return slices.IndexFunc(c.Components, func(own Component) bool { return strings.EqualFold(own.Code, code) })
 }
+
+// has reports whether a component of the job has a code.
+func (c *Constraints) has(code string) bool { return c.index(code) >= 0 }
 
 // entitySize is the size of one copy of a sequence for a model.
 type entitySize struct {
@@ -53,18 +56,19 @@ func (j *Job) sizeOf(s *Sequence, l *ModelLimits) entitySize {
 	if s.Kind == Ligand {
 		return j.ligandSize(s)
 	}
-	out := entitySize{tokens: len(s.Text)}
+	out, atoms := entitySize{tokens: len(s.Text)}, residueAtoms()[s.Kind]
 	for i := range len(s.Text) {
-		out.atoms += residueAtoms(s.Kind, s.Text[i])
+		out.atoms += int(atoms[s.Text[i]])
 	}
 	seen := map[string]chem.Entry{} // finding a definition takes longer than looking it up
 	for _, m := range s.Modifications {
 		if m.Residue < 1 || m.Residue > len(s.Text) {
 			continue // a fault of its own
 		}
+		out.atoms -= int(atoms[s.Text[m.Residue-1]])
 		if code := l.parent(s.Kind, m.CCD); code != "" {
 			parent, _ := chem.LookUp(code)
-			out.atoms += parent.Heavy - parent.Leaving - residueAtoms(s.Kind, s.Text[m.Residue-1])
+			out.atoms += parent.Heavy - parent.Leaving
 			continue
 		}
 		e, found := seen[m.CCD]
@@ -80,7 +84,7 @@ func (j *Job) sizeOf(s *Sequence, l *ModelLimits) entitySize {
 			n++
 		}
 		out.tokens += n - 1
-		out.atoms += n - residueAtoms(s.Kind, s.Text[m.Residue-1])
+		out.atoms += n
 	}
 	return out
 }
@@ -99,23 +103,17 @@ func (j *Job) ligandSize(s *Sequence) entitySize {
 	return entitySize{tokens: heavy, atoms: heavy}
 }
 
-// residueAtoms returns the atoms other than hydrogen of a residue within a chain.
-func residueAtoms(kind EntityKind, letter byte) int {
-	if n := standardAtoms()[kind][letter]; n > 0 {
-		return int(n)
-	}
-	return unknownResidue
-}
-
-// standardAtoms are the atoms of standard residues within a chain. Looking one up in the dictionary for each residue of
-// a job takes milliseconds.
-var standardAtoms = sync.OnceValue(func() map[EntityKind][256]uint8 {
+// residueAtoms returns how many atoms other than hydrogen residues have within a chain, by their letters. Looking one
+// up in the dictionary for each residue of a job takes milliseconds.
+var residueAtoms = sync.OnceValue(func() map[EntityKind][256]uint8 {
 	out := map[EntityKind][256]uint8{}
 	for _, kind := range []EntityKind{Protein, RNA, DNA} {
 		var atoms [256]uint8
 		for letter := range atoms {
-			e, _ := chem.LookUp(chem.ResidueCode(string(kind), byte(letter)))
-			atoms[letter] = uint8(e.Heavy - e.Leaving)
+			atoms[letter] = unknownResidue
+			if e, known := chem.LookUp(chem.ResidueCode(string(kind), byte(letter))); known {
+				atoms[letter] = uint8(e.Heavy - e.Leaving)
+			}
 		}
 		out[kind] = atoms
 	}
@@ -155,13 +153,3 @@ func (j *Job) Tokens(l ModelLimits) int {
 // al. 2024, doi:10.1038/s41586-024-07487-w, supplementary information 2.6). A component whose definition is not known
 // here counts as its upper bound. A bond may take further atoms away, which count.
 func (j *Job) TokensOf(s *Sequence, l ModelLimits) int { return j.sizeOf(s, &l).tokens }
-
-// unknownComponent returns the code of a component of the job that counts as its upper bound; empty: there is none.
-func (j *Job) unknownComponent(l *ModelLimits) string {
-	for i := range j.Sequences {
-		if code := j.sizeOf(&j.Sequences[i], l).unknown; code != "" {
-			return code
-		}
-	}
-	return ""
-}

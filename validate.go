@@ -287,8 +287,8 @@ func (v *validation) ligand(i int) {
 	}
 }
 
-// noLigand says of codes why they are no ligands: models learn from structures without water (Abramson et al. 2024,
-// doi:10.1038/s41586-024-07487-w, supplementary information 2.1), and what is unknown has no structure.
+// noLigand says of codes why they are no ligands. The data pipeline of AlphaFold 3 removes waters from structures
+// (Abramson et al. 2024, doi:10.1038/s41586-024-07487-w), and what is unknown has no structure.
 var noLigand = map[string]string{
 	"HOH": water, "DOD": water, "WAT": water,
 	"UNL": "which stands for an unknown ligand", "UNX": "which stands for an unknown atom",
@@ -384,8 +384,8 @@ func (v *validation) parent(field string, s *Sequence, m *Modification) {
 				m.Residue, letter)
 		}
 	case right != 0 && letter != right && letter != 'X':
-		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1", m.CCD, code, right,
-			m.Residue, letter)
+		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1, and the letter must "+
+			"be %c or X", m.CCD, code, right, m.Residue, letter, right)
 	}
 }
 
@@ -537,7 +537,7 @@ func (v *validation) lengths() {
 	m := v.model
 	for i := range v.job.Sequences {
 		s := &v.job.Sequences[i]
-		if v.faulty[i] {
+		if v.faulty[i] || !s.Polymer() && m.Has(FeatureComplex) {
 			continue
 		}
 		if n := v.job.TokensOf(s, m.Limits); s.Polymer() && n < m.MinTokens {
@@ -551,14 +551,14 @@ func (v *validation) lengths() {
 // size checks the tokens and the memory of the whole job.
 func (v *validation) size() {
 	j, m := v.job, v.model
-	n := j.Tokens(m.Limits)
+	n := j.Largest(*m)
 	if m.Has(FeatureComplex) && m.MaxTokens > 0 && n > m.MaxTokens {
 		v.fault("sequences", ": the job has %d %s; the model %q folds at most %d%s", n, j.unit(), m.Name, m.MaxTokens,
 			v.upperBound())
 		return
 	}
 	v.leastSize()
-	v.add(m.CheckMemory(j.Largest(*m), j.unit()))
+	v.add(m.CheckMemory(n, j.unit()))
 }
 
 func entityNames(kinds []EntityKind) string {

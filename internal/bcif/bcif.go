@@ -168,11 +168,12 @@ type category struct {
 	mostValues int
 }
 
-// column is a column of a category. Mask says which values are there: 0 the value, 1 is ., and 2 is ?.
+// column is a column of a category. Mask has what stands in the place of each value, . or ?, and 0 for the value
+// itself; nil: all values are there.
 type column struct {
 	name   string
 	values values
-	mask   []int64
+	mask   []byte
 }
 
 // column reads a column.
@@ -202,17 +203,32 @@ func (c *category) column(b []byte) ([]byte, error) {
 			pleat.Clip(col.name))
 	}
 	if col.values, err = c.decode(data); err == nil && mask != nil && !msgp.IsNil(mask) {
-		var m values
-		if m, err = c.decode(mask); err == nil && m.ints == nil {
-			err = pleat.Invalidf("has a mask that is no list of whole numbers")
-		}
-		col.mask = m.ints
+		col.mask, err = c.readMask(mask)
 	}
 	if err != nil {
 		return b, pleat.Invalidf("the column %s.%s cannot be read: %s", c.name, col.name, pleat.Clip(err.Error()))
 	}
 	c.columns = append(c.columns, col)
 	return b, nil
+}
+
+// readMask reads a mask, in which 0 stands for the value, 1 for . and 2 for ?.
+func (c *category) readMask(b []byte) ([]byte, error) {
+	m, err := c.decode(b)
+	if err == nil && m.ints == nil {
+		err = pleat.Invalidf("has a mask that is no list of whole numbers")
+	}
+	out := make([]byte, len(m.ints))
+	for i, n := range m.ints {
+		switch n {
+		case 0:
+		case 1:
+			out[i] = '.'
+		default:
+			out[i] = '?'
+		}
+	}
+	return out, err
 }
 
 // decode decodes as many values as the category has rows.
@@ -255,11 +271,11 @@ func (w *writer) loop(c *category) error {
 			if err := w.value(&c.columns[i], row); err != nil {
 				return pleat.Invalidf("%s.%s, row %d: %s", c.name, c.columns[i].name, row+1, err)
 			}
+			if w.out.Len() > w.most {
+				return pleat.Invalidf("as CIF text it has more than the %d bytes allowed", w.most)
+			}
 		}
 		w.out.WriteByte('\n')
-		if w.out.Len() > w.most {
-			return pleat.Invalidf("as CIF text it has more than the %d bytes allowed", w.most)
-		}
 	}
 	w.out.WriteString("#\n")
 	return nil

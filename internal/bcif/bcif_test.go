@@ -127,7 +127,11 @@ func TestEncodings(t *testing.T) {
 		{1, []byte{127}, []m{packing(1, 1, false), bytesOf(1)}, "its IntegerPacking has 0 of the 1 values stated"},
 		{1, []byte{127}, []m{packing(4, 1, false), bytesOf(1)}, "its IntegerPacking has numbers of 4 bytes"},
 		{1, []byte{1}, []m{texts("ab", 0, 1)}, "its strings have the index 1; there are 1"},
-		{1, []byte{0}, []m{texts("ab", 0, 3)}, "its strings have an offset of 3 in a text of 2 letters"},
+		{1, []byte{0}, []m{texts("ab", 0, 3)}, "its strings have an offset of 3; offsets ascend and lie in"},
+		{1, []byte{0}, []m{texts("abc", 2, 1)}, "its strings have an offset of 1; offsets ascend and lie in"},
+		{2, []byte{0, 1}, []m{texts("𝔸b", 0, 2, 3)}, "'𝔸'|b"},
+		{1, []byte{0}, []m{texts("𝔸b", 0, 1)}, "its strings have an offset of 1; offsets ascend and lie in"},
+		{1, []byte{0}, []m{texts("a\r;b", 0, 4)}, "the text has a line that begins with a semicolon"},
 		{1, []byte{0}, []m{texts("a\n;b", 0, 4)}, "the text has a line that begins with a semicolon"},
 		{1 << 30, nil, []m{bytesOf(1)}, "the category _a has 1073741824 rows; at most 524288 are allowed"},
 	} {

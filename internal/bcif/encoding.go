@@ -108,9 +108,11 @@ type values struct {
 	floats []float64
 	bits   int // of floats: 32 or 64
 
-	// Strings are those of the rows, by their index in table; below 0 for an empty one.
+	// Strings are those of the rows, by their index; below 0 for an empty one. String k is in text from ends[k] to
+	// ends[k+1].
 	strings []int64
-	table   [][]byte
+	text    []byte
+	ends    []int64
 }
 
 // len returns the number of values.
@@ -295,18 +297,13 @@ func (e *encoding) stringsOf(data []byte, most int) (values, error) {
 	if indices.ints == nil && most > 0 || ends.ints == nil && len(e.offsets) > 0 {
 		return values{}, pleat.Invalidf("its strings have indices or offsets that are no whole numbers")
 	}
-	v := values{strings: indices.ints}
-	units := unitsOf(e.text)
-	for i := 1; i < len(ends.ints); i++ {
-		from, to := ends.ints[i-1], ends.ints[i]
-		if from < 0 || to < from || to > int64(units.len()) {
-			return values{}, pleat.Invalidf("its strings have an offset of %d in a text of %d letters", to, units.len())
-		}
-		v.table = append(v.table, units.cut(int(from), int(to)))
+	v := values{strings: indices.ints, text: e.text, ends: ends.ints}
+	if err := inBytes(v.ends, v.text); err != nil {
+		return values{}, err
 	}
 	for _, k := range v.strings {
-		if k >= int64(len(v.table)) {
-			return values{}, pleat.Invalidf("its strings have the index %d; there are %d", k, len(v.table))
+		if n := max(0, len(v.ends)-1); k >= int64(n) {
+			return values{}, pleat.Invalidf("its strings have the index %d; there are %d", k, n)
 		}
 	}
 	return v, nil

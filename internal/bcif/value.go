@@ -1,7 +1,6 @@
 package bcif
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -9,52 +8,32 @@ import (
 	"pleat"
 )
 
-// units is a text by the units in which offsets count: those of UTF-16, as in JavaScript, where writers come from.
-type units struct {
-	text []byte
-	at   []int // byte of each unit, and the end; nil: each unit is a byte
-}
-
-// unitsOf returns the units of a text.
-func unitsOf(text []byte) units {
-	u := units{text: text}
-	if bytes.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
-		return u
-	}
-	for i, r := range string(text) {
-		u.at = append(u.at, i)
-		if r > 0xffff {
-			u.at = append(u.at, i) // its second half
+// inBytes turns offsets in a text, which ascend and count the units of UTF-16 as in JavaScript, where writers come
+// from, into offsets in bytes.
+func inBytes(offsets []int64, text []byte) error {
+	at, units := 0, int64(0)
+	for i, offset := range offsets {
+		for units < offset && at < len(text) {
+			r, size := utf8.DecodeRune(text[at:])
+			at += size
+			if units++; r > 0xffff {
+				units++ // its second half
+			}
 		}
+		if units != offset {
+			return pleat.Invalidf("its strings have an offset of %d; offsets ascend and lie in the text", offset)
+		}
+		offsets[i] = int64(at)
 	}
-	u.at = append(u.at, len(text))
-	return u
-}
-
-// len returns the number of units.
-func (u units) len() int {
-	if u.at == nil {
-		return len(u.text)
-	}
-	return len(u.at) - 1
-}
-
-// cut returns the text from one unit to another.
-func (u units) cut(from, to int) []byte {
-	if u.at != nil {
-		from, to = u.at[from], u.at[to]
-	}
-	return u.text[from:to]
+	return nil
 }
 
 // value writes the value of a row, after a space or at the start of a line.
 func (w *writer) value(c *column, row int) error {
 	var b []byte
 	switch {
-	case c.mask != nil && c.mask[row] == 1:
-		b = append(b, '.')
 	case c.mask != nil && c.mask[row] != 0:
-		b = append(b, '?')
+		b = append(b, c.mask[row])
 	case c.values.ints != nil:
 		b = strconv.AppendInt(b, c.values.ints[row], 10)
 	case c.values.floats != nil:
@@ -62,7 +41,7 @@ func (w *writer) value(c *column, row int) error {
 	default:
 		var text []byte
 		if k := c.values.strings[row]; k >= 0 {
-			text = c.values.table[k]
+			text = c.values.text[c.values.ends[k]:c.values.ends[k+1]]
 		}
 		return w.text(text)
 	}
@@ -81,7 +60,7 @@ func (w *writer) text(v []byte) error {
 		w.out.WriteString("'" + s + "'")
 	case !strings.ContainsAny(s, "\n\r") && !closes(s, '"'):
 		w.out.WriteString(`"` + s + `"`)
-	case strings.Contains(s, "\n;"):
+	case strings.Contains(s, "\n;"), strings.Contains(s, "\r;"):
 		return pleat.Invalidf("the text has a line that begins with a semicolon, which CIF cannot have")
 	default:
 		w.out.WriteString("\n;" + s + "\n;\n")

@@ -1,7 +1,5 @@
 package chem
 
-import "fmt"
-
 // need is what an aromatic atom needs for a structure of single and double bonds.
 type need int8
 
@@ -37,8 +35,8 @@ func checkAromatic(p *smilesParser) error {
 			continue // its ring is not aromatic, or it is too large
 		}
 		if m := newMatching(system, near, needs); m != nil && !m.perfect() {
-			return fmt.Errorf("at position %d: the aromatic system has no structure of single and double bonds; a "+
-				"nitrogen with a hydrogen is written [nH]", p.graph[i].at+1)
+			return fault(p.graph[i].at, "the aromatic system has no structure of single and double bonds; a nitrogen "+
+				"with a hydrogen is written [nH]")
 		}
 	}
 	return nil

@@ -3,19 +3,21 @@ package chem
 import "fmt"
 
 // checkChemistry returns an error for a molecule that cannot be and that RDKit, with which the engines read molecules,
-// refuses: a neutral atom with more bonds than its element takes, an aromatic atom outside of a ring, and an aromatic
-// system without an arrangement of double bonds. Atoms about which toolkits differ are left to the engine.
+// refuses: an atom with more bonds than its element and charge take, an aromatic atom outside of a ring, and an
+// aromatic system without an arrangement of double bonds. Atoms about which toolkits differ are left to the engine.
 func checkChemistry(p *smilesParser) error {
 	findRings(p)
 	for i := range p.graph {
 		v := &p.graph[i]
 		if v.aromatic && !p.cyclic(i) {
-			return fmt.Errorf("at position %d: %s in small letters is aromatic, but in no ring", v.at+1,
-				p.atoms[i].Element)
+			return fault(v.at, "%s in small letters is aromatic, but in no ring", p.atoms[i].Element)
 		}
-		if n, _ := p.sigma(i); n > p.mostBonds(i) {
-			return fmt.Errorf("at position %d: %s has %d bonds, hydrogens counted; it takes at most %d", v.at+1,
-				p.atoms[i].Element, n, p.mostBonds(i))
+		n, _ := p.sigma(i)
+		switch most := p.mostBonds(i); {
+		case n > most:
+			return fault(v.at, "%s has %d bonds, hydrogens counted; it takes at most %d", p.ion(i), n, most)
+		case n == 4 && most == withDouble["N"] && !v.aromatic:
+			return fault(v.at, "N has 4 bonds, hydrogens counted; without a charge it takes 3, or 5 as in CN(=O)=O")
 		}
 	}
 	return checkAromatic(p)
@@ -60,8 +62,12 @@ func (p *smilesParser) sigma(i int) (sum int, multiple bool) {
 	return sum, multiple
 }
 
-// valences are the most bonds of neutral atoms: the largest valences of RDKit's table of the elements.
-var valences = map[string]int{"B": 3, "C": 4, "N": 3, "O": 2, "F": 1, "P": 7, "S": 6, "Cl": 1, "Br": 1}
+// valences are the most bonds of atoms, with their charge: the largest valences of RDKit's table of the elements, where
+// a charged atom is as the neutral one with as many electrons.
+var valences = map[string]int{
+	"H": 1, "B": 3, "C": 4, "N": 3, "O": 2, "F": 1, "P": 7, "S": 6, "Cl": 1, "Br": 1,
+	"B-": 4, "C-": 3, "C+": 3, "N-": 2, "N+": 4, "O-": 1, "O+": 3,
+}
 
 // nonMetals are the elements whose bonds are counted.
 var nonMetals = map[string]bool{
@@ -69,12 +75,12 @@ var nonMetals = map[string]bool{
 	"Se": true, "Br": true, "I": true,
 }
 
-// mostBonds returns the most bonds that an atom takes. Readers write a nitro group or a perchlorate with double bonds
-// with charges, and a bond with a metal as a dative one.
+// mostBonds returns the most bonds that an atom takes. Readers write a nitro group, an azide or a perchlorate with
+// double bonds with charges, and a bond with a metal as a dative one.
 func (p *smilesParser) mostBonds(i int) int {
 	const any = 100
-	most, known := valences[p.atoms[i].Element]
-	if !known || p.graph[i].charge != 0 {
+	most, known := valences[p.ion(i)]
+	if !known {
 		return any
 	}
 	for _, k := range p.graph[i].bonds {
@@ -83,12 +89,29 @@ func (p *smilesParser) mostBonds(i int) int {
 		if !nonMetals[other] || p.graph[i].aromatic && (b.order == 3 || p.doubleInSystem(b)) {
 			return any
 		}
-		if b.order >= 2 && b.order <= 3 && (other == "O" || other == "N") && p.atoms[i].Element != "C" {
-			most = max(most, 7)
+		if b.order >= 2 && b.order <= 3 && (other == "O" || other == "N") {
+			most = max(most, withDouble[p.ion(i)])
 		}
 	}
 	return most
 }
+
+// ion returns the element of an atom, and its charge as a sign and a number other than 1: N, N+, Fe+2.
+func (p *smilesParser) ion(i int) string {
+	text := p.atoms[i].Element
+	switch charge := p.graph[i].charge; {
+	case charge == 1:
+		text += "+"
+	case charge == -1:
+		text += "-"
+	case charge != 0:
+		text += fmt.Sprintf("%+d", charge)
+	}
+	return text
+}
+
+// withDouble are the most bonds of atoms with a double or triple bond to oxygen or nitrogen.
+var withDouble = map[string]int{"N": 5, "Cl": 7, "Br": 7}
 
 // findRings marks the bonds that are part of a ring: those that are no bridges (Tarjan 1974). It keeps its own stack,
 // for chains of thousands of atoms.

@@ -39,7 +39,7 @@ type Molecule struct {
 // element. It checks the grammar alone. The error is a sentence without its subject.
 func ParseSMILES(s string) (Molecule, error) {
 	text, names, extended := strings.Cut(strings.TrimSpace(s), " ")
-	p := smilesParser{text: text}
+	p := newParser(text, false)
 	if err := p.run(); err != nil {
 		return Molecule{}, err
 	}
@@ -56,21 +56,38 @@ func ParseSMILES(s string) (Molecule, error) {
 // on a toolkit (see checkChemistry). It returns the number of atoms other than hydrogen. The error is a sentence
 // without its subject.
 func CheckSMILES(s string) (heavy int, err error) {
-	p := smilesParser{text: s, several: true}
+	p := newParser(s, true)
 	if err := p.run(); err != nil {
 		return 0, err
 	}
-	return CountHeavy(p.atoms), checkChemistry(&p)
+	return CountHeavy(p.atoms), checkChemistry(p)
 }
 
 // HeavyAtoms returns the number of atoms other than hydrogen of a SMILES that [CheckSMILES] has accepted; 0 if it
 // cannot be read. It leaves out the chemistry, which takes most of the time.
 func HeavyAtoms(s string) int {
-	p := smilesParser{text: s, several: true}
+	p := newParser(s, true)
 	if p.run() != nil {
 		return 0
 	}
 	return CountHeavy(p.atoms)
+}
+
+// FirstWhole returns the index of the first of some places in a text, which ascend, before which the text is a SMILES
+// by itself; -1: it is none before any of them.
+func FirstWhole(s string, places []int) int {
+	p := newParser(s, true)
+	for i, place := range places {
+		for p.at < place {
+			if p.symbol() != nil {
+				return -1
+			}
+		}
+		if p.at == place && len(p.atoms) > 0 && !p.pending && len(p.open)+len(p.rings) == 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // readAtomNames reads the names of atoms as in ChemAxon extended SMILES: |$C1;C2;O1$|.
@@ -141,12 +158,24 @@ type ring struct {
 }
 
 // fault returns an error about the position that the parser has reached.
-func (p *smilesParser) fault(format string, args ...any) error {
-	return fmt.Errorf("at position %d: %s", p.at+1, fmt.Sprintf(format, args...))
+func (p *smilesParser) fault(format string, args ...any) error { return fault(p.at, format, args...) }
+
+// fault returns an error about a position, counted from 0.
+func fault(at int, format string, args ...any) error {
+	return fmt.Errorf("at position %d: %s", at+1, fmt.Sprintf(format, args...))
+}
+
+// newParser returns a parser of a text, of several molecules or of one.
+func newParser(text string, several bool) *smilesParser {
+	return &smilesParser{
+		text:    text,
+		several: several,
+		rings:   map[string]ring{},
+		last:    -1,
+	}
 }
 
 func (p *smilesParser) run() error {
-	p.rings, p.last = map[string]ring{}, -1
 	for p.at < len(p.text) {
 		if err := p.symbol(); err != nil {
 			return err
@@ -158,14 +187,13 @@ func (p *smilesParser) run() error {
 	case p.pending:
 		return fmt.Errorf("ends with %q, after which an atom must follow", p.text[p.at-1:])
 	case len(p.open) > 0:
-		p.at = p.open[len(p.open)-1].at
-		return p.fault("the branch is not closed")
+		return fault(p.open[len(p.open)-1].at, "the branch is not closed")
 	case len(p.rings) > 0:
-		p.at = len(p.text)
+		first := p.at
 		for _, r := range p.rings {
-			p.at = min(p.at, r.at)
+			first = min(first, r.at)
 		}
-		return p.fault("the ring is not closed")
+		return fault(first, "the ring is not closed")
 	}
 	return nil
 }

@@ -114,3 +114,23 @@ func FuzzSMILES(f *testing.F) {
 		}
 	})
 }
+
+// A place is one before which nothing is open, and that is within no atom.
+func TestFirstWhole(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		places []int
+		want   int
+	}{
+		{"C1CC1C", []int{2, 4, 5, 6}, 2},
+		{"CC(Cl)C[NH3+]", []int{3, 4, 6, 9}, 2},
+		{"C=O.", []int{2, 4}, -1},
+		{"ClC", []int{1, 2}, 1},
+		{"C(!C)C", []int{2, 3, 6}, -1},
+		{"", []int{0}, -1},
+	} {
+		if got := FirstWhole(c.text, c.places); got != c.want {
+			t.Errorf("%s: %d; want %d", c.text, got, c.want)
+		}
+	}
+}

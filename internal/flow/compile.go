@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,11 +80,11 @@ type compiler struct {
 type targetChain struct {
 	name   string // label_asym_id
 	author string
-	length int // 0: not known
-	// residues are those of a structure in order, as the authors name them, and places their positions.
-	residues []structure.ResidueNumber
-	places   []int
-	kind     structure.Kind
+	length int   // 0: not known
+	places []int // of the residues of a structure, in order
+	// named has, by the numbers of the authors, the indexes of the first and the last residue that they call so.
+	named map[structure.ResidueNumber][2]int
+	kind  structure.Kind
 }
 
 // line writes a line.
@@ -107,7 +108,12 @@ func (c *compiler) readChains(s *structure.Structure) error {
 		if chain.Kind == structure.Water || !chain.Kind.Polymer() && len(c.task.Redesign) == 0 {
 			continue
 		}
-		out := targetChain{name: name, author: chain.ID, kind: chain.Kind}
+		out := targetChain{
+			name:   name,
+			author: chain.ID,
+			named:  map[structure.ResidueNumber][2]int{},
+			kind:   chain.Kind,
+		}
 		out.addResidues(chain.Residues)
 		have = append(have, c.nameOf(&out))
 		if len(c.task.Chains) == 0 || slices.Contains(c.task.Chains, c.nameOf(&out)) {
@@ -136,13 +142,16 @@ func (t *targetChain) addResidues(residues []structure.Residue) {
 		}
 	}
 	for i := range residues {
-		r := &residues[i]
-		name := r.AuthorNumber()
+		r, name := &residues[i], residues[i].AuthorNumber()
+		t.length, t.places = max(t.length, r.Seq), append(t.places, r.Seq)
 		if len(r.Atoms) == 0 && resolved[name] {
-			name.Ins = "-" // which nobody can name
+			continue
 		}
-		t.length = max(t.length, r.Seq)
-		t.residues, t.places = append(t.residues, name), append(t.places, r.Seq)
+		first := i
+		if same, ok := t.named[name]; ok {
+			first = same[0]
+		}
+		t.named[name] = [2]int{first, i}
 	}
 }
 
@@ -199,8 +208,7 @@ func (c *compiler) positions(list []ChainResidues, most int) (map[string][]int, 
 				return nil, err
 			}
 			if total += len(places); total > most {
-				return nil, pleat.InvalidField(field, " is one too many: there are %d residues with it; at most %d "+
-					"are allowed", total, most)
+				return nil, pleat.InvalidField(field, " is one too many: at most %d residues are allowed", most)
 			}
 			out[chain.name] = append(out[chain.name], places...)
 		}
@@ -218,21 +226,21 @@ func (c *compiler) places(chain *targetChain, r ResidueRange, field, name string
 	if chain.length == 0 {
 		return nil, pleat.InvalidField(field, " names a residue of a ligand, which has none")
 	}
-	if !c.task.Author || chain.residues == nil {
+	if !c.task.Author || chain.named == nil {
 		return chain.byPosition(r, field, name)
 	}
 	var ends [2]int
 	for k, end := range []structure.ResidueNumber{r.First, r.Last} {
-		at := slices.Index(chain.residues, end)
+		at, found := chain.named[end]
 		switch {
-		case at < 0:
+		case !found:
 			return nil, pleat.InvalidField(field, " is %s; chain %s of the target has no residue that its authors "+
 				"give this number%s", end, name, chain.near(end))
-		case slices.Contains(chain.residues[at+1:], end):
+		case at[0] != at[1]:
 			return nil, pleat.InvalidField(field, " is %s; the authors give this number to several residues of chain "+
 				"%s; name positions with \"numbering\": \"label\"", end, name)
 		}
-		ends[k] = at
+		ends[k] = at[0]
 	}
 	if ends[0] > ends[1] {
 		return nil, pleat.InvalidField(field, " is %s..%s; %s stands behind %s in chain %s, and a range must ascend",
@@ -244,8 +252,9 @@ func (c *compiler) places(chain *targetChain, r ResidueRange, field, name string
 // near says which insertion codes a number has, after a message that a residue is not there; empty: none.
 func (t *targetChain) near(n structure.ResidueNumber) string {
 	var others []string
-	for _, r := range t.residues {
-		if r.Value == n.Value && r.Ins != "-" {
+	inOrder := func(a, b structure.ResidueNumber) int { return t.named[a][0] - t.named[b][0] }
+	for _, r := range slices.SortedFunc(maps.Keys(t.named), inOrder) {
+		if r.Value == n.Value {
 			others = append(others, r.String())
 		}
 	}
@@ -255,7 +264,8 @@ func (t *targetChain) near(n structure.ResidueNumber) string {
 	return "; it has " + pleat.ListNames(others, 20)
 }
 
-// byPosition returns the positions of a range of positions.
+// byPosition returns the positions of a range of positions: not all of one that is longer than any may be, for a file
+// may count to millions.
 func (t *targetChain) byPosition(r ResidueRange, field, name string) ([]int, error) {
 	var places []int
 	for _, end := range []structure.ResidueNumber{r.First, r.Last} {
@@ -271,7 +281,7 @@ func (t *targetChain) byPosition(r ResidueRange, field, name string) ([]int, err
 	if r.First.Value > r.Last.Value {
 		return nil, pleat.InvalidField(field, " is %s..%s; a range must ascend", r.First, r.Last)
 	}
-	for n := r.First.Value; n <= r.Last.Value; n++ {
+	for n := r.First.Value; n <= min(r.Last.Value, r.First.Value+max(maxEpitope, maxRedesign)); n++ {
 		places = append(places, n)
 	}
 	return places, nil

@@ -38,18 +38,24 @@ func (r *record) readLines(in *reading) error {
 // where its first lines are none without those that follow; two lines that are SMILES each are two molecules.
 func (r *record) readLigand(in *reading) error {
 	text, name := splitName(r.lines[0].text)
+	var ends []int // of the lines before the last, in text
 	for _, l := range r.lines[1:] {
-		_, err := chem.CheckSMILES(text)
-		if r.kind == "ccd" || err == nil || name != "" {
-			return pleat.Invalidf("line %d: a second line follows the ligand of %s; each ligand needs a header of its "+
-				"own", l.number, r.place())
+		if r.kind == "ccd" || name != "" {
+			return r.secondLine(l)
+		}
+		if ends = append(ends, len(text)); len(text) > pleat.MaxSMILES {
+			break
 		}
 		var more string
 		more, name = splitName(l.text)
-		if text += more; len(text) > pleat.MaxSMILES {
-			return pleat.Invalidf("line %d: the SMILES of %s has more than %d letters", l.number, r.place(),
-				pleat.MaxSMILES)
-		}
+		text += more
+	}
+	if i := chem.FirstWhole(text, ends); i >= 0 {
+		return r.secondLine(r.lines[i+1])
+	}
+	if len(ends) > 0 && len(text) > pleat.MaxSMILES {
+		return pleat.Invalidf("line %d: the SMILES of %s has more than %d letters", r.lines[len(ends)].number,
+			r.place(), pleat.MaxSMILES)
 	}
 	r.ligand = text
 	switch {
@@ -64,6 +70,12 @@ func (r *record) readLigand(in *reading) error {
 			pleat.Clip(name))
 	}
 	return nil
+}
+
+// secondLine returns the error of a line behind a whole ligand.
+func (r *record) secondLine(l textLine) error {
+	return pleat.Invalidf("line %d: a second line follows the ligand of %s; each ligand needs a header of its own",
+		l.number, r.place())
 }
 
 // splitName splits a line into what stands before its first white space and after it.

@@ -139,10 +139,12 @@ func TestSeparators(t *testing.T) {
 // TestRecordFaults checks that what may be a name or another molecule is never taken for a part of the sequence.
 func TestRecordFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		">B|smiles\nCCO\nCCN\n":                        "line 3: a second line follows the ligand of the record at line 1",
-		">B|smiles\nCCO |$C1;C2;O1$|\n":                `the extension "|$C1;C2;O1$|" after its SMILES`,
-		">B|smiles\nCC\u2013O\n":                       "has '–' (U+2013, a dash that looks like -) at position 3",
-		">B|smiles\n" + strings.Repeat("C(\n", 1_001):  "line 1002: the SMILES of the record at line 1 has more than 2000",
+		">B|smiles\nCCO\nCCN\n":                       "line 3: a second line follows the ligand of the record at line 1",
+		">B|smiles\nCCO |$C1;C2;O1$|\n":               `the extension "|$C1;C2;O1$|" after its SMILES`,
+		">B|smiles\nCC\u2013O\n":                      "has '–' (U+2013, a dash that looks like -) at position 3",
+		">B|smiles\n" + strings.Repeat("C(\n", 1_001): "line 1002: the SMILES of the record at line 1 has more than 2000",
+		// Wrapped after each letter: the time must not grow with the square of the lines.
+		strings.Repeat(">B|smiles\nC1"+strings.Repeat("C\n", 1_900)+"C1\n", 50): `has the id "B"`,
 		">B|ccd\nSO4\nATP\n":                           "line 3: a second line follows the ligand",
 		">a\nMKTAYIAKQR villin\n":                      `line 2, column 12: "villin" after a space is not a block`,
 		">a\nNLYIQWLKDGGPSSGRPPPS TRPCAGE\n":           `line 2, column 22: "TRPCAGE" after a space is not a block`,
