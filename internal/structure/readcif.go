@@ -429,6 +429,9 @@ func elementOf(symbol, name, comp string) string {
 	if _, ok := masses[symbol]; ok || symbol == "X" {
 		return symbol
 	}
+	if symbol = ionElement(comp, name); symbol != "" {
+		return symbol
+	}
 	bare := strings.ToUpper(strings.Trim(name, "0123456789'\"*+-"))
 	if _, ok := masses[bare]; ok && (bare == strings.ToUpper(comp) || strings.Trim(comp, "0123456789") == bare) {
 		return bare // an ion: its atom is named as its component

@@ -367,13 +367,16 @@ func (p *pdbReader) number(line []byte) (n int, ins string, err error) {
 // element returns columns 77–78 or, where they hold no symbol, the element of the atom's name: the name starts one
 // column further left where the symbol has two letters.
 func (p *pdbReader) element(line []byte, a *pendingAtom) string {
-	if symbol := ions[a.comp]; symbol != "" && a.Name == a.comp {
+	if symbol := ionElement(a.comp, a.Name); symbol != "" {
 		return symbol
 	}
 	if symbol := strings.ToUpper(string(field(line, 77, 78))); symbol != "" {
 		if _, ok := masses[symbol]; ok || symbol == "X" {
 			return symbol
 		}
+	}
+	if symbol := ionCodes[a.comp]; symbol == a.Name {
+		return symbol // which programs write in column 14 too
 	}
 	if len(line) > 14 && line[12] == ' ' {
 		if one := strings.ToUpper(string(line[13])); masses[one] > 0 {
