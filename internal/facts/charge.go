@@ -30,7 +30,7 @@ var modifiedGroups = map[string]groups{
 	"TYS": {fixed: -1}, "OCS": {fixed: -1}, "M3L": {fixed: 1}, "SEC": {acid: 5.24},
 	"ALY": {}, "CIR": {}, "CME": {}, "SCY": {}, "YCM": {}, "SMC": {}, "CAS": {}, "HYP": {}, "PCA": {}, "FME": {},
 	"MHO": {}, "SAC": {}, "AIB": {}, "MEN": {}, "MVA": {}, "MLE": {}, "NLE": {}, "TRQ": {},
-	"ACE": {}, "FOR": {}, "NH2": {}, "NME": {},
+	"ACE": {}, "FOR": {}, "NH2": {}, "NME": {}, "ETA": {},
 }
 
 // sameGroups are the components with the groups of their parents: selenomethionine and D-amino acids. nearGroups have
@@ -44,7 +44,7 @@ var (
 	nearGroups = map[string]bool{"MLY": true, "MLZ": true, "AGM": true, "HIC": true, "BHD": true}
 	// blockedFirst and blockedLast have no amine or no carboxylate of a chain's end.
 	blockedFirst = map[string]bool{"ACE": true, "FOR": true, "PCA": true, "FME": true, "SAC": true}
-	blockedLast  = map[string]bool{"NH2": true, "NME": true}
+	blockedLast  = map[string]bool{"NH2": true, "NME": true, "ETA": true}
 )
 
 // firsts and lasts are the dissociation constants of chain ends by residue, firstPK and lastPK those at other residues.
@@ -56,10 +56,13 @@ var (
 
 const firstPK, lastPK = 7.5, 3.55
 
+// canonical returns the component code of a residue, see structure.CanonicalComponent.
+func (s *Site) canonical() string { return structure.CanonicalComponent(s.Kind, s.Ref.Name) }
+
 // Modified reports whether a residue of a polymer is not one of the standard components, also where it is unknown.
 func (s *Site) Modified() bool {
 	std, ok := structure.Component(s.Kind, s.Letter)
-	return !ok || s.Letter == structure.Unknown || std != structure.CanonicalComponent(s.Kind, s.Ref.Name)
+	return !ok || s.Letter == structure.Unknown || std != s.canonical()
 }
 
 // parent returns the letter of the standard residue whose groups a residue of a protein has; 0: it has others.
@@ -83,7 +86,7 @@ const (
 
 // groups returns the charged groups of a residue's side chain, and how they are known.
 func (s *Site) groups() (groups, Titration) {
-	if g, ok := modifiedGroups[s.Ref.Name]; ok {
+	if g, ok := modifiedGroups[s.canonical()]; ok {
 		return g, ByItself
 	}
 	switch letter := s.parent(); {
@@ -161,8 +164,8 @@ func (x *Index) ends(r Polymer) (amine, acid bool) {
 	if x.Circular(r) {
 		return false, false
 	}
-	amine = !blockedFirst[x.Sites[r.Lo].Ref.Name] && !x.capped(r.Lo, "N")
-	acid = !blockedLast[x.Sites[r.Hi-1].Ref.Name] && !x.capped(r.Hi-1, "C")
+	amine = !blockedFirst[x.Sites[r.Lo].canonical()] && !x.capped(r.Lo, "N")
+	acid = !blockedLast[x.Sites[r.Hi-1].canonical()] && !x.capped(r.Hi-1, "C")
 	return amine, acid
 }
 

@@ -103,3 +103,25 @@ func TestComposition(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Masses of peptides with caps are those that biotite computes of their components, without the water of each bond.
+func TestCapsWeigh(t *testing.T) {
+	for _, test := range []struct {
+		mass  float64
+		comps []string
+	}{
+		{387.4, []string{"ACE", "ALA", "LYS", "GLU", "NH2"}},
+		{401.5, []string{"ACE", "ALA", "LYS", "GLU", "NME"}},
+		{785.9, []string{"FOR", "VAL", "GLY", "ALA", "DLE", "ALA", "DVA", "TRP", "ETA"}},
+		{116.1, []string{"ACE", "GLY", "NHE"}},
+	} {
+		s := chainOf(structure.Protein, test.comps...)
+		last := &s.Chains[0].Residues[len(test.comps)-1]
+		last.Atoms = []structure.Atom{{Name: "N", Element: "N", Pos: last.Atoms[0].Pos}}
+		c := digestOf(t, s, Extra{}).Chains[0]
+		if *c.Mass != test.mass || c.Unweighed > 0 || len(c.Uncharged) > 0 {
+			t.Errorf("%v weigh %.1f Da without %d, want %.1f; without charge: %v", test.comps, *c.Mass, c.Unweighed,
+				test.mass, c.Uncharged)
+		}
+	}
+}

@@ -324,6 +324,7 @@ func (c *rawChain) undivided(kind Kind) Chain {
 func (c *rawChain) split(numbered bool) []Chain {
 	var polymers, ligands []Chain
 	water := Chain{ID: c.id, Kind: Water}
+	c.placeCaps()
 	kinds := make([]Kind, len(c.residues))
 	for i := range c.residues {
 		kinds[i] = c.residues[i].guessKind()

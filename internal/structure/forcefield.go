@@ -49,6 +49,7 @@ func forceFieldNames() map[string]string {
 	for name, code := range amino {
 		out["N"+name], out["C"+name] = code, code
 	}
+	out["NHE"], out["NAC"], out["CT3"] = "NH2", "NME", "NME" // caps of AMBER, OPLS and CHARMM27
 	for _, code := range strings.Fields("A C G U DA DC DG DT") {
 		names := []string{code}
 		if len(code) == 1 {
@@ -61,6 +62,15 @@ func forceFieldNames() map[string]string {
 	}
 	return out
 }
+
+// caps are the components at the blocked ends of peptides, with the atom that links them to the chain: its first residue
+// if that is C, its last one if it is N.
+var caps = map[string]string{
+	"ACE": "C", "FOR": "C", "NH2": "N", "NHE": "N", "NME": "N", "NAC": "N", "CT3": "N", "ETA": "N",
+}
+
+// IsCap reports whether a component of a protein blocks its end, and is no amino acid.
+func IsCap(comp string) bool { return caps[comp] != "" }
 
 // bases are the names that CHARMM gives to nucleotides of RNA and DNA. In the CCD they are those of free bases and of
 // other molecules.
