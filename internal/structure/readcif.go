@@ -214,6 +214,9 @@ func (c *cifReader) list(entity string, n int, comp []byte) {
 	known = append(known, make([]string, more)...)
 	if known[n-1] == "" {
 		known[n-1] = c.build.intern(comp)
+		if upper, ok := standardCode(known[n-1]); ok {
+			known[n-1] = upper
+		}
 	}
 	c.monomers[entity] = known
 }
@@ -317,6 +320,7 @@ func (c *cifReader) described(v [][]byte) (a pendingAtom, err error) {
 	if a.comp, err = c.name("label_comp_id", 32, v[siteComp], v[siteAuthComp]); err != nil {
 		return a, err
 	}
+	a.upperCase()
 	if a.alt, err = c.name("label_alt_id", 32, v[siteAlt]); err != nil {
 		return a, err
 	}

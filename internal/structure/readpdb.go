@@ -164,7 +164,11 @@ func (p *pdbReader) sequence(line []byte) {
 		if p.listed++; p.listed > p.in.lim.Residues || !printable(comp) {
 			return
 		}
-		p.sequences[chain] = append(p.sequences[chain], p.build.intern(comp))
+		code := p.build.intern(comp)
+		if upper, ok := standardCode(code); ok {
+			code = upper
+		}
+		p.sequences[chain] = append(p.sequences[chain], code)
 	}
 }
 

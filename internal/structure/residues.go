@@ -151,6 +151,20 @@ func polymerKind(comp string) Kind {
 	return ""
 }
 
+// upperCase gives an atom the name of its residue, and its own, in upper case, where the residue's has small letters and
+// is one of a standard component then, since no component has small letters.
+func (a *pendingAtom) upperCase() {
+	if comp, ok := standardCode(a.comp); ok {
+		a.comp, a.Name = comp, strings.ToUpper(a.Name)
+	}
+}
+
+// standardCode returns the code of a standard residue, water or ion that is written with small letters.
+func standardCode(comp string) (code string, ok bool) {
+	code = strings.ToUpper(comp)
+	return code, code != comp && (polymerKind(code) != "" || waters[code] || masses[code] > 0)
+}
+
 // guessKind returns the kind of a residue from its name and atoms: a polymer's kind, Water, Ion or Ligand.
 func (r *Residue) guessKind() Kind {
 	if r.isWater() {
