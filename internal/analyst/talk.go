@@ -183,6 +183,11 @@ func (t *talk) respond(q *query) {
 		return
 	}
 	q.addLacks(&p)
+	if _, spatial := needs[q.topic.Name]; spatial || oneOf(q.topic.Name, "size distance") {
+		if divided := q.f.Divided(); divided != "" {
+			p.text += " " + divided
+		}
+	}
 	t.texts = append(t.texts, p.text)
 	t.reply.Topics = append(t.reply.Topics, q.topic.Name)
 	t.reply.Cited = append(t.reply.Cited, p.cited...)

@@ -94,6 +94,11 @@ func (x *Index) chainFacts(r Polymer) Chain {
 	return c
 }
 
+// AcrossBox reports whether the periodic box of the file divides the chain, so that its size is not that of the molecule.
+func (l Links) AcrossBox() bool {
+	return slices.ContainsFunc(l.Gaps, func(g Gap) bool { return g.AcrossBox })
+}
+
 // sites returns the positions of the residues in Index.Sites.
 func (r Polymer) sites() []int {
 	out := make([]int, r.Hi-r.Lo)

@@ -32,8 +32,11 @@ func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 
 		"entity_poly_seq": {items: []string{"entity_id", "num", "mon_id"}, row: c.monomer},
 
-		"exptl":         {items: []string{"method"}, row: c.experiment},
-		"ma_data":       {row: c.computed},
+		"exptl":   {items: []string{"method"}, row: c.experiment},
+		"ma_data": {row: c.computed},
+		"cell": {items: []string{
+			"length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma",
+		}, row: c.cell},
 		"ma_model_list": {row: c.computed},
 		"ma_qa_metric":  {items: []string{"id", "mode", "type", "name"}, row: c.metric},
 		"ma_qa_metric_local": {
@@ -110,7 +113,7 @@ func (c *cifReader) clear() {
 	c.entities = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
 	c.lengths, c.monomers, c.listed = map[string]int{}, map[string][]string{}, 0
 	c.metrics, c.values, c.valuesModel = map[string]qaMetric{}, map[qaKey]float64{}, ""
-	c.build.method, c.build.computed = "", false
+	c.build.method, c.build.computed, c.build.cell = "", false, Cell{}
 }
 
 // block starts a data block, and stops reading once a block with atoms is complete.
@@ -200,6 +203,16 @@ func (c *cifReader) monomer(v [][]byte) error {
 		c.lengths[id] = max(c.lengths[id], n)
 		c.list(id, n, v[2])
 	}
+	return nil
+}
+
+// cell reads the unit cell. One without six numbers is none.
+func (c *cifReader) cell(v [][]byte) error {
+	var edges [6]float64
+	for k := range edges {
+		edges[k], _ = parseFloat(v[k]) // 0 makes no cell
+	}
+	c.build.cell = newCell(edges)
 	return nil
 }
 

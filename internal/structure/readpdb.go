@@ -111,6 +111,8 @@ func (p *pdbReader) described(name string, line []byte) error {
 		p.remark(line)
 	case "SEQRES":
 		p.sequence(line)
+	case "CRYST1":
+		p.cell(line)
 	case "TER":
 		return p.ter()
 	default:
@@ -155,6 +157,15 @@ func (p *pdbReader) remark(line []byte) {
 	if strings.Contains(text, "PLDDT") && strings.Contains(text, "B-FACTOR") {
 		p.build.statesPLDDT = true
 	}
+}
+
+// cell reads a CRYST1 record. One without six numbers states no cell.
+func (p *pdbReader) cell(line []byte) {
+	var v [6]float64
+	for k, columns := range [...][2]int{{7, 15}, {16, 24}, {25, 33}, {34, 40}, {41, 47}, {48, 54}} {
+		v[k], _ = parseFloat(field(line, columns[0], columns[1])) // 0 makes no cell
+	}
+	p.build.cell = newCell(v)
 }
 
 // sequence reads a SEQRES record.
