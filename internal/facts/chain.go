@@ -94,7 +94,8 @@ func (x *Index) chainFacts(r Polymer) Chain {
 	return c
 }
 
-// AcrossBox reports whether the periodic box of the file divides the chain, so that its size is not that of the molecule.
+// AcrossBox reports whether the periodic box of the file divides the chain, so that its size is not that of the
+// molecule.
 func (l Links) AcrossBox() bool {
 	return slices.ContainsFunc(l.Gaps, func(g Gap) bool { return g.AcrossBox })
 }

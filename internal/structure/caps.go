@@ -5,8 +5,8 @@ import "slices"
 // maxCaps is how many caps of one chain are looked for elsewhere than next to its ends.
 const maxCaps = 16
 
-// placeCaps moves caps that a file lists elsewhere, such as behind the chain with the ligands, next to the residues that
-// they are bonded to.
+// placeCaps moves caps that a file lists elsewhere, such as behind the chain with the ligands, next to the residues
+// that they are bonded to.
 func (c *rawChain) placeCaps() {
 	looked := 0
 	for i := 0; i < len(c.residues) && looked < maxCaps; i++ {

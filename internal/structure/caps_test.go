@@ -9,8 +9,8 @@ import (
 // Caps are residues of the chain that they are bonded to, wherever the file lists them.
 func TestCaps(t *testing.T) {
 	one := func(name, comp, place string, x float64) string {
-		return fmt.Sprintf("HETATM    1  %-3s %3s %s    %8.3f   0.000   0.000  1.00 10.00           %s\n", name, comp, place,
-			x, name[:1])
+		return fmt.Sprintf("HETATM    1  %-3s %3s %s    %8.3f   0.000   0.000  1.00 10.00           %s\n", name, comp,
+			place, x, name[:1])
 	}
 	pair := monomer("ATOM", "ALA", "A   1", 0) + monomer("ATOM", "GLY", "A   2", 3.7)
 	before, behind := one("C", "ACE", "A   0", -1.3), one("N", "NH2", "A   3", 7.4)

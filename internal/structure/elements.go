@@ -34,8 +34,8 @@ var ions = map[string]string{
 	"CLA": "CL", "SOD": "NA", "POT": "K", "CAL": "CA", "CES": "CS", "LIT": "LI", "RUB": "RB", "BAR": "BA",
 }
 
-// ionElement returns the element of an ion that is named as its residue: by CHARMM (SOD), by its symbol (CA, Na+), or in
-// CHARMM's file of metals by its symbol and charge (FE2P); empty: the atom is no such ion.
+// ionElement returns the element of an ion that is named as its residue: by CHARMM (SOD), by its symbol (CA, Na+), or
+// in CHARMM's file of metals by its symbol and charge (FE2P); empty: the atom is no such ion.
 func ionElement(comp, name string) string {
 	if name != comp {
 		return ""

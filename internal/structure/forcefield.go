@@ -63,8 +63,8 @@ func forceFieldNames() map[string]string {
 	return out
 }
 
-// caps are the components at the blocked ends of peptides, with the atom that links them to the chain: its first residue
-// if that is C, its last one if it is N.
+// caps are the components at the blocked ends of peptides, with the atom that links them to the chain: its first
+// residue if that is C, its last one if it is N.
 var caps = map[string]string{
 	"ACE": "C", "FOR": "C", "NH2": "N", "NHE": "N", "NME": "N", "NAC": "N", "CT3": "N", "ETA": "N",
 }
@@ -90,8 +90,8 @@ func init() {
 	}
 }
 
-// CanonicalComponent returns the component code of a residue of a polymer of a kind: HIS for HIE, HSD and other names of
-// its protonation states. A modified residue, such as MSE, keeps its own code.
+// CanonicalComponent returns the component code of a residue of a polymer of a kind: HIS for HIE, HSD and other names
+// of its protonation states. A modified residue, such as MSE, keeps its own code.
 func CanonicalComponent(kind Kind, comp string) string {
 	if code, ok := synonyms[comp]; ok {
 		return code

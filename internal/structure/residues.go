@@ -64,8 +64,8 @@ var dnaLetters = map[string]byte{
 	"8OG": 'G',
 }
 
-// waters are the names of water in files of different programs. Several are codes of other molecules in the CCD, such as
-// SOL of sorbose, see [Residue.isWater].
+// waters are the names of water in files of different programs. Several are codes of other molecules in the CCD, such
+// as SOL of sorbose, see [Residue.isWater].
 //
 // Sources: the CCD (HOH, DOD), residuetypes.dat of GROMACS 2022, AmberTools' solvents.lib, charmm36 of OpenMM 8.6, and
 // the selection «water» of MDAnalysis 2.11.
@@ -151,8 +151,8 @@ func polymerKind(comp string) Kind {
 	return ""
 }
 
-// upperCase gives an atom the name of its residue, and its own, in upper case, where the residue's has small letters and
-// is one of a standard component then, since no component has small letters.
+// upperCase gives an atom the name of its residue, and its own, in upper case, where the residue's has small letters
+// and is one of a standard component then, since no component has small letters.
 func (a *pendingAtom) upperCase() {
 	if comp, ok := standardCode(a.comp); ok {
 		a.comp, a.Name = comp, strings.ToUpper(a.Name)
