@@ -127,7 +127,7 @@ func (x *Index) polymerMass(r Polymer) (*float64, int) {
 func (x *Index) Composition(sites []int) []Count {
 	n := map[string]int{}
 	for _, i := range sites {
-		n[structure.CanonicalComponent(x.Sites[i].Kind, x.Sites[i].Ref.Name)]++
+		n[x.Sites[i].canonical()]++
 	}
 	out := make([]Count, 0, len(n))
 	for name, k := range n {

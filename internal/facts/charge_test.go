@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"pleat/internal/structure"
@@ -122,6 +123,26 @@ func TestCapsWeigh(t *testing.T) {
 		if *c.Mass != test.mass || c.Unweighed > 0 || len(c.Uncharged) > 0 {
 			t.Errorf("%v weigh %.1f Da without %d, want %.1f; without charge: %v", test.comps, *c.Mass, c.Unweighed,
 				test.mass, c.Uncharged)
+		}
+	}
+}
+
+// Names of protonation states are those of other residues in the dictionary, which their atoms show.
+func TestProtonationStatesByAtoms(t *testing.T) {
+	for _, test := range []struct {
+		comp, extra string
+		want        Titration
+	}{{"HIP", "", ByStandard}, {"HIP", "P", LeftOut}, {"CYM", "", ByStandard}, {"CYM", "C C C", LeftOut}} {
+		s := chainOf(structure.Protein, "GLY", test.comp)
+		r := &s.Chains[0].Residues[1]
+		for k, element := range strings.Fields(test.extra) {
+			pos := r.Atoms[0].Pos
+			pos[1] += 1.5 * float64(k+1)
+			r.Atoms = append(r.Atoms, structure.Atom{Name: fmt.Sprint(element, k), Element: element, Pos: pos})
+		}
+		x := digestOf(t, s, Extra{}).Index()
+		if got := x.Sites[1].Titration(); got != test.want || (got == LeftOut) != x.Sites[1].Modified() {
+			t.Errorf("%s with %q counts by %s, want %s", test.comp, test.extra, got, test.want)
 		}
 	}
 }
