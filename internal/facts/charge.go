@@ -22,8 +22,8 @@ var sideChains = map[byte]groups{
 }
 
 // modifiedGroups are the groups of modified residues. The second constants of phosphates are those of Bienkiewicz and
-// Lumb, J. Biomol. NMR 15, 203 (1999), as pyMBE gives them (Bienkiewicz1999.json); CALVADOS has 6.01 for SEP, by which its
-// charge at pH 7 is 0.01 e less. Their first proton is off above pH 2. A sulfate, a sulfonate and a quaternary
+// Lumb, J. Biomol. NMR 15, 203 (1999), as pyMBE gives them (Bienkiewicz1999.json); CALVADOS has 6.01 for SEP, by which
+// its charge at pH 7 is 0.01 e less. Their first proton is off above pH 2. A sulfate, a sulfonate and a quaternary
 // amine have one charge at every pH. The others have amides, ethers and thioethers in place of their parent's groups,
 // or none, and so no charge. Selenocysteine: Huber and Criddle, Arch. Biochem. Biophys. 122, 164 (1967).
 var modifiedGroups = map[string]groups{
@@ -58,8 +58,8 @@ var (
 const firstPK, lastPK = 7.5, 3.55
 
 // canonical returns the component code of a residue, see structure.CanonicalComponent. Names of protonation states are
-// codes of other residues in the Chemical Component Dictionary (HIP is a phosphohistidine): they stay as they are if the
-// residue has more heavy atoms of an element than the standard one, and than the oxygen of an end.
+// codes of other residues in the Chemical Component Dictionary (HIP is a phosphohistidine): they stay as they are if
+// the residue has more heavy atoms of an element than the standard one, and than the oxygen of an end.
 func (s *Site) canonical() string {
 	code := structure.CanonicalComponent(s.Kind, s.Ref.Name)
 	if code == s.Ref.Name {
