@@ -169,6 +169,7 @@ type part struct {
 	text  string
 	cited []facts.ResidueRef
 	sure  Certainty // Nothing where text says why there is no answer
+	cut   bool      // a list of it is not complete
 }
 
 // refusal is a part that says why there is no answer.
@@ -188,11 +189,13 @@ func (p *part) add(format string, a ...any) {
 			p.cited = append(p.cited, v)
 		case []facts.ResidueRef:
 			a[k] = facts.OrNone(facts.RefList(v, maxListed))
+			p.cut = p.cut || len(v) > maxListed
 			p.cited = append(p.cited, facts.Head(v, maxListed)...)
 		case facts.AtomPair:
 			p.cited = append(p.cited, v.A, v.B)
 		case []facts.AtomPair:
 			a[k] = facts.OrNone(facts.PairList(v, maxListed))
+			p.cut = p.cut || len(v) > maxListed
 			p.cited = append(p.cited, facts.PairRefs(facts.Head(v, maxListed))...)
 		}
 	}
@@ -223,6 +226,7 @@ func (q *query) ranges(p *part, sites []int) string {
 		names = append(names, q.x.Span(run))
 		p.cited = append(p.cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
 	}
+	p.cut = p.cut || len(q.x.Runs(sites)) > maxListed
 	return facts.OrNone(words.Join(names, maxListed))
 }
 

@@ -68,6 +68,7 @@ func (q *query) addMostExposed(p *part, free []int) {
 		names = append(names, fmt.Sprintf("%s (chain %s, %s)", ref.Short(), ref.Chain, q.accessible(i)))
 	}
 	p.cited = append(p.cited, q.x.Refs(facts.Head(free, maxCandidates))...)
+	p.cut = len(free) > maxCandidates
 	if len(free) > 0 {
 		p.add(", the most exposed first: %s", words.Join(names, maxCandidates))
 	}

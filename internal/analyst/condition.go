@@ -18,6 +18,8 @@ func (r *reader) condition(it item) *condition {
 		return r.newCondition(ofName, it.names[0], func(s *facts.Site) bool { return s.Is(it.names) })
 	case "@class":
 		return r.classCondition(strings.ReplaceAll(it.names[0], "-", " "), it.names[1])
+	case "modified":
+		return r.modifiedCondition()
 	case "@chain":
 		return r.chainCondition(it.names[0])
 	case "rna":
@@ -54,6 +56,15 @@ func (q *query) newCondition(p property, wording string, accept func(s *facts.Si
 	if q.look(len(q.x.Sites)) {
 		c.sites[0] = q.x.Select(func(i int) bool { return accept(&q.x.Sites[i]) })
 	}
+	return c
+}
+
+// modifiedCondition is the residues whose component is not standard, by their codes; caps of peptides are none of them.
+func (q *query) modifiedCondition() *condition {
+	c := q.newCondition(ofName, "modified (not a standard component)", func(s *facts.Site) bool {
+		return s.Modified() && !structure.IsCap(s.Ref.Name)
+	})
+	c.class = true
 	return c
 }
 

@@ -100,6 +100,9 @@ func missing(g facts.Gap) string {
 		apart = facts.Angstrom(*g.Distance) + " apart"
 	}
 	switch {
+	case g.AcrossBox:
+		return fmt.Sprintf("the chain is broken (%s), because the periodic box of the file divides it: moved by an "+
+			"edge of the box, the two are linked, and no residue is missing", apart)
 	case g.Missing == nil:
 		return fmt.Sprintf("the chain is broken (%s), and nothing tells how many residues are missing", apart)
 	case *g.Missing == 0:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
@@ -29,10 +30,58 @@ func (q *query) chainList() part {
 	for _, c := range facts.Head(q.polymers(), maxListed) {
 		p.add(" Chain %s (%s): %s.", c.ID, residues(c.Length), facts.KindName(c.Kind))
 	}
+	if q.has["longest"] {
+		q.addLongestChain(&p)
+	}
+	if q.has["identical"] {
+		q.addIdentical(&p)
+	}
 	if q.f.Renamed != "" {
 		p.add(" %s", q.f.Renamed)
 	}
 	return p
+}
+
+// addLongestChain names the chains with the most residues.
+func (q *query) addLongestChain(p *part) {
+	most := 0
+	for _, c := range q.polymers() {
+		most = max(most, c.Length)
+	}
+	longest := chainIDs(keep(q.polymers(), func(c facts.Chain) bool { return c.Length == most }))
+	if len(longest) > 0 {
+		p.add(" %s %s %s the most residues with coordinates (%d).", facts.Plural(len(longest), "Chain", "Chains"),
+			words.Join(longest, maxListed), facts.Plural(len(longest), "has", "have"), most)
+	}
+}
+
+// addIdentical names the chains that have the same residues in the same order.
+func (q *query) addIdentical(p *part) {
+	if len(q.polymers()) < 2 {
+		p.add(" There is no other one to compare it with.")
+		return
+	}
+	chains, groups := map[string][]string{}, []string{}
+	for _, c := range q.polymers() {
+		var key strings.Builder
+		for i := c.Polymer.Lo; i < c.Polymer.Hi; i++ {
+			key.WriteString(structure.CanonicalComponent(c.Kind, q.x.Sites[i].Ref.Name) + " ")
+		}
+		k := string(c.Kind) + " " + key.String()
+		if chains[k] = append(chains[k], c.ID); len(chains[k]) == 2 {
+			groups = append(groups, k)
+		}
+	}
+	if len(groups) == 0 {
+		p.add(" No two of them have the same residues in the same order.")
+	}
+	for _, k := range facts.Head(groups, maxGroups) {
+		p.add(" Chains %s have the same residues in the same order.", words.Join(chains[k], maxListed))
+	}
+	if n := len(groups) - maxGroups; n > 0 {
+		p.add(" So it is with %d more groups of chains.", n)
+	}
+	p.add(" Residues without coordinates do not count here.")
 }
 
 func (q *query) ligandList() part {

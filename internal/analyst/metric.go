@@ -78,6 +78,8 @@ func (q *query) measure(add func(*query, *part, group)) part {
 		return !in.Protein || q.x.Sites[g.sites[0]].Kind == structure.Protein
 	})
 	switch {
+	case len(groups) > 0 && in.Name == "length" && q.namesSegments() && !q.conds.negated():
+		return q.countedSegments(groups)
 	case len(groups) == 0:
 		return refusal("The topic “%s” is known of residues of a %s, and none of these is %s.", in.Name, kind,
 			cmp.Or(q.filter().String(), "here"))
@@ -320,23 +322,44 @@ func (q *query) fold() part {
 		all.states += c.states
 	}
 	all.conds = rest
-	if groups := all.groups(); q.counted && len(groups) > 1 {
+	if groups := all.groups(); len(groups) > 0 && q.namesSegments() {
 		return q.countedSegments(groups)
 	}
 	return all.measure(foldOf)
 }
 
-// countedSegments names several segments that are counted alike, such as the longest helix of each chain.
+// countedSegments names segments that are counted, such as the longest helix of each chain, or the longest ones of a
+// chain, which are equally long.
 func (q *query) countedSegments(groups []group) part {
-	p, labels := part{sure: Geometric}, []string{}
+	p, labels, chains := part{sure: Geometric}, []string{}, map[int]bool{}
 	for _, g := range groups {
-		labels = append(labels, g.label)
-		p.cited = append(p.cited, q.x.Refs(g.sites[:1])...)
+		labels, chains[q.x.Sites[g.sites[0]].Chain] = append(labels, g.label), true
+		p.cited = append(p.cited, q.x.Refs(facts.Head(g.sites, maxListed))...)
 	}
-	name, _, _ := strings.Cut(q.conds.String(), " (")
-	p.add("%s of each chain: %s. %s", capital(strings.TrimPrefix(name, "in ")), words.Join(labels, maxGroups),
-		q.topic.Remark)
+	var names []string
+	counting := ""
+	for _, wording := range q.conds[slices.IndexFunc(q.conds, func(c *condition) bool { return c.counted })].wording {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(wording, "in "), " (")
+		names = append(names, name)
+		if _, how, ok := strings.Cut(rest, ", counting "); ok {
+			counting = " Counting " + strings.TrimSuffix(how, ")") + "."
+		}
+	}
+	lead := capital(words.Join(names, maxGroups))
+	switch {
+	case len(chains) > 1:
+		lead += " of each chain"
+	case len(groups) > len(names):
+		lead += facts.Plural(len(names), ", of which several are equally long", ", of which some are equally long")
+	}
+	p.add("%s: %s.%s %s", lead, words.Join(labels, maxGroups), counting, q.topic.Remark)
+	p.text = strings.TrimSpace(p.text)
 	return p
+}
+
+// namesSegments reports whether a question is about counted segments alone, maybe those of a chain.
+func (q *query) namesSegments() bool {
+	return q.counted && q.relation == nil && q.conds.only(ofState, ofChain)
 }
 
 // foldOf lists the segments in the states that the question asks for, and the shares of all.

@@ -41,6 +41,29 @@ func (q *query) says(concepts string) bool {
 	return slices.ContainsFunc(strings.Fields(concepts), func(c string) bool { return q.has[c] })
 }
 
+// readShare takes "share" for a verb behind what it is about: the bonds that chains A and B share are between them. At
+// the beginning it asks for a list.
+func (q *query) readShare() {
+	named := false
+	q.items = slices.Clone(q.items)
+	for i := range q.items {
+		if it := &q.items[i]; it.is("@chain @residue") {
+			named = true
+		} else if it.concept == "list" && named && strings.EqualFold(it.text, "share") {
+			it.concept = "between"
+		}
+	}
+}
+
+// joinEnds makes one condition of two chains between which something is asked for: that connect chain B to chain D.
+func (q *query) joinEnds() {
+	chains, rest := q.conds.divide(func(c *condition) bool { return c.property == ofChain && !c.not })
+	if q.has["between"] && len(chains) == 2 && len(chains[0].sites) == 1 && len(chains[1].sites) == 1 {
+		chains[0].add(chains[1])
+		q.conds = rest.and(chains[0])
+	}
+}
+
 // reader builds a query from its items, from left to right. It remembers what a later item needs to find its place.
 type reader struct {
 	*query
@@ -76,6 +99,7 @@ func (t *talk) query(items []item) *query {
 			q.chains = append(q.chains, it.names[0])
 		}
 	}
+	q.readShare()
 	for i := range items {
 		r.item(i)
 	}
@@ -240,6 +264,7 @@ func (r *reader) settle(c *condition) {
 func (r *reader) finish(earlier *query) {
 	r.relationLast = r.quiet == 0
 	r.negated = r.not && !r.has["inchain"]
+	r.joinEnds()
 	if earlier != nil && r.has["them"] {
 		r.conds = slices.Concat(earlier.conds, r.conds)
 		r.mentions = slices.Concat(earlier.mentions, r.mentions)

@@ -182,7 +182,15 @@ func (t *talk) respond(q *query) {
 		t.refuse(textOf(q.items), p.text)
 		return
 	}
+	if p.cut {
+		p.text += " To see the others, ask of fewer residues, such as one chain or residues 1 to 40."
+	}
 	q.addLacks(&p)
+	if _, spatial := needs[q.topic.Name]; spatial || oneOf(q.topic.Name, "size distance") {
+		if divided := q.f.Divided(); divided != "" {
+			p.text += " " + divided
+		}
+	}
 	t.texts = append(t.texts, p.text)
 	t.reply.Topics = append(t.reply.Topics, q.topic.Name)
 	t.reply.Cited = append(t.reply.Cited, p.cited...)

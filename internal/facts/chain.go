@@ -94,6 +94,12 @@ func (x *Index) chainFacts(r Polymer) Chain {
 	return c
 }
 
+// AcrossBox reports whether the periodic box of the file divides the chain, so that its size is not that of the
+// molecule.
+func (l Links) AcrossBox() bool {
+	return slices.ContainsFunc(l.Gaps, func(g Gap) bool { return g.AcrossBox })
+}
+
 // sites returns the positions of the residues in Index.Sites.
 func (r Polymer) sites() []int {
 	out := make([]int, r.Hi-r.Lo)
@@ -121,7 +127,7 @@ func (x *Index) polymerMass(r Polymer) (*float64, int) {
 func (x *Index) Composition(sites []int) []Count {
 	n := map[string]int{}
 	for _, i := range sites {
-		n[structure.CanonicalComponent(x.Sites[i].Kind, x.Sites[i].Ref.Name)]++
+		n[x.Sites[i].canonical()]++
 	}
 	out := make([]Count, 0, len(n))
 	for name, k := range n {

@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"pleat/internal/structure"
@@ -101,5 +102,47 @@ func TestComposition(t *testing.T) {
 	if got := fmt.Sprint(f.Chains[0].Composition, f.Chains[0].Modified); got !=
 		"[{HIS 3} {SEP 1} {SER 1}] [SEP 3 (chain A)]" {
 		t.Error(got)
+	}
+}
+
+// Masses of peptides with caps are those that biotite computes of their components, without the water of each bond.
+func TestCapsWeigh(t *testing.T) {
+	for _, test := range []struct {
+		mass  float64
+		comps []string
+	}{
+		{387.4, []string{"ACE", "ALA", "LYS", "GLU", "NH2"}},
+		{401.5, []string{"ACE", "ALA", "LYS", "GLU", "NME"}},
+		{785.9, []string{"FOR", "VAL", "GLY", "ALA", "DLE", "ALA", "DVA", "TRP", "ETA"}},
+		{116.1, []string{"ACE", "GLY", "NHE"}},
+	} {
+		s := chainOf(structure.Protein, test.comps...)
+		last := &s.Chains[0].Residues[len(test.comps)-1]
+		last.Atoms = []structure.Atom{{Name: "N", Element: "N", Pos: last.Atoms[0].Pos}}
+		c := digestOf(t, s, Extra{}).Chains[0]
+		if *c.Mass != test.mass || c.Unweighed > 0 || len(c.Uncharged) > 0 {
+			t.Errorf("%v weigh %.1f Da without %d, want %.1f; without charge: %v", test.comps, *c.Mass, c.Unweighed,
+				test.mass, c.Uncharged)
+		}
+	}
+}
+
+// Names of protonation states are those of other residues in the dictionary, which their atoms show.
+func TestProtonationStatesByAtoms(t *testing.T) {
+	for _, test := range []struct {
+		comp, extra string
+		want        Titration
+	}{{"HIP", "", ByStandard}, {"HIP", "P", LeftOut}, {"CYM", "", ByStandard}, {"CYM", "C C C", LeftOut}} {
+		s := chainOf(structure.Protein, "GLY", test.comp)
+		r := &s.Chains[0].Residues[1]
+		for k, element := range strings.Fields(test.extra) {
+			pos := r.Atoms[0].Pos
+			pos[1] += 1.5 * float64(k+1)
+			r.Atoms = append(r.Atoms, structure.Atom{Name: fmt.Sprint(element, k), Element: element, Pos: pos})
+		}
+		x := digestOf(t, s, Extra{}).Index()
+		if got := x.Sites[1].Titration(); got != test.want || (got == LeftOut) != x.Sites[1].Modified() {
+			t.Errorf("%s with %q counts by %s, want %s", test.comp, test.extra, got, test.want)
+		}
 	}
 }

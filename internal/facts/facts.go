@@ -186,6 +186,7 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		}
 		f.Chains = append(f.Chains, x.chainFacts(p))
 	}
+	f.noteDivided()
 	f.Confidence = x.confidence(0, len(x.Sites))
 	if extra.PAE.N > 0 {
 		f.readPAE(extra.PAE)
@@ -193,6 +194,29 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	f.scoreInterfaces(extra.PAE)
 	f.rate(extra.Scores)
 	return f, ctx.Err()
+}
+
+// Divided says which chains the periodic box of the file divides; empty: none.
+func (f *Facts) Divided() string {
+	var ids []string
+	for i := range f.Chains {
+		if f.Chains[i].AcrossBox() {
+			ids = append(ids, f.Chains[i].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The periodic box of the file divides chain %s: a link is broken that is whole if one side is "+
+		"moved by an edge of the box. Sizes, distances, contacts and surface are those of the pieces; make molecules "+
+		"whole first (for example with gmx trjconv -pbc whole).", words.Join(ids, maxNames))
+}
+
+// noteDivided adds what Divided says.
+func (f *Facts) noteDivided() {
+	if text := f.Divided(); text != "" {
+		f.Notes = append(f.Notes, text)
+	}
 }
 
 // renamed says which polymers the file calls by one name, and which have numbers of their own.

@@ -11,7 +11,7 @@ import (
 
 // formulas are the atoms of residues within a chain by component code, without the hydrogen and the hydroxyl of its
 // ends: those of the Chemical Component Dictionary, neutral and without one water. Caps replace the hydrogen (ACE, FOR)
-// or the hydroxyl (NH2, NME) of an end. testdata/formulas.py holds the table against the dictionary.
+// or the hydroxyl (NH2, NME, ETA) of an end. testdata/formulas.py holds the table against the dictionary.
 var formulas = map[string]string{
 	"1MA": "C11 H14 N5 O6 P", "2MG": "C11 H14 N5 O7 P", "4SU": "C9 H11 N2 O7 P S", "5CM": "C10 H14 N3 O6 P",
 	"5MC": "C10 H14 N3 O7 P", "5MU": "C10 H13 N2 O8 P", "6MZ": "C11 H14 N5 O6 P", "6OG": "C11 H14 N5 O6 P",
@@ -25,7 +25,8 @@ var formulas = map[string]string{
 	"DGN": "C5 H8 N2 O2", "DHI": "C6 H7 N3 O", "DI": "C10 H11 N4 O6 P", "DIL": "C6 H11 N O", "DLE": "C6 H11 N O",
 	"DLY": "C6 H12 N2 O", "DPN": "C9 H9 N O", "DPR": "C5 H7 N O", "DSG": "C4 H6 N2 O2", "DSN": "C3 H5 N O2",
 	"DT": "C10 H13 N2 O7 P", "DTH": "C4 H7 N O2", "DTR": "C11 H10 N2 O", "DTY": "C9 H9 N O2", "DU": "C9 H11 N2 O7 P",
-	"DVA": "C5 H9 N O", "FME": "C6 H9 N O2 S", "FOR": "C O", "G": "C10 H12 N5 O7 P", "GLN": "C5 H8 N2 O2",
+	"DVA": "C5 H9 N O", "ETA": "C2 H5 N O0", "FME": "C6 H9 N O2 S", "FOR": "C O", "G": "C10 H12 N5 O7 P",
+	"GLN": "C5 H8 N2 O2",
 	"GLU": "C5 H7 N O3", "GLY": "C2 H3 N O", "H2U": "C9 H13 N2 O8 P", "HIC": "C7 H9 N3 O", "HIS": "C6 H7 N3 O",
 	"HYP": "C5 H7 N O2", "I": "C10 H11 N4 O7 P", "ILE": "C6 H11 N O", "KCX": "C7 H12 N2 O3", "LEU": "C6 H11 N O",
 	"LLP": "C14 H20 N3 O6 P", "LYS": "C6 H12 N2 O", "M2G": "C12 H16 N5 O7 P", "M3L": "C9 H18 N2 O",
@@ -63,13 +64,15 @@ var compositions = func() map[string]composition {
 // composition returns the atoms of a residue within a chain, and false where its formula is not known: the component
 // is not in the table, or the file has an element in it that the component does not have.
 func (s *Site) composition() (composition, bool) {
-	c, ok := compositions[structure.CanonicalComponent(s.Kind, s.Ref.Name)]
+	c, ok := compositions[s.canonical()]
 	if !ok || !s.Kind.Polymer() {
 		return nil, false
 	}
 	for i := range s.Residue.Atoms {
-		if a := &s.Residue.Atoms[i]; a.Heavy() && known(a.Element) && c[a.Element] == 0 {
-			return nil, false
+		if a := &s.Residue.Atoms[i]; a.Heavy() && known(a.Element) {
+			if _, has := c[a.Element]; !has {
+				return nil, false
+			}
 		}
 	}
 	return c, true

@@ -18,11 +18,15 @@ type Gap struct {
 	// Distance is between the linking atoms or, where they are missing, between the same atom of both residues (CA, P,
 	// C4' or C1'); nil: they have none in common.
 	Distance *float64 `json:"distance_A"`
+	// AcrossBox reports that the two would be linked if one were moved by an edge of the file's periodic box or cell.
+	AcrossBox bool `json:"across_box,omitempty"`
 }
 
 // String says where the link is broken, and what is missing there.
 func (g Gap) String() string {
 	switch {
+	case g.AcrossBox:
+		return fmt.Sprintf("The periodic box divides the chain between %s and %s.", g.After, g.Before)
 	case g.Missing != nil && g.Exact:
 		return fmt.Sprintf("Gap between %s and %s, %d missing by the whole sequence.", g.After, g.Before, *g.Missing)
 	case g.Missing != nil:
@@ -81,6 +85,8 @@ func (x *Index) Links(r Polymer) Links {
 		switch {
 		case state == structure.LinkBroken, state == structure.LinkNotKnown && exact && missing > 0:
 			g := Gap{After: a, Before: b, Exact: exact}
+			residueA, residueB := x.Sites[i-1].Residue, x.Sites[i].Residue
+			g.AcrossBox = missing == 0 && x.Structure.Cell.Links(x.Sites[i].Kind, residueA, residueB)
 			if exact || missing > 0 {
 				g.Missing = &missing
 			}

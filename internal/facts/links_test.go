@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pleat/internal/structure"
@@ -85,5 +86,21 @@ func TestCircularChain(t *testing.T) {
 	if open := digestOf(t, chainOf(structure.Protein, "ALA", "GLY", "SER", "VAL"), Extra{}).Chains[0]; open.Circular ||
 		math.Abs(*open.Mass-*c.Mass-18.015) > 0.11 { // rounded to 0.1
 		t.Errorf("circular %v, %.1f and %.1f Da", open.Circular, *open.Mass, *c.Mass)
+	}
+}
+
+// A chain that the periodic box of the file divides is said to be so, and its size not to be that of the molecule.
+func TestChainAcrossBox(t *testing.T) {
+	s := chainOf(structure.Protein, "ALA", "GLY", "SER", "VAL")
+	for i := 2; i < 4; i++ {
+		s.Chains[0].Residues[i].Atoms[0].Pos[0] -= 50
+	}
+	if f := digestOf(t, s, Extra{}); f.Divided() != "" || f.Chains[0].Gaps[0].AcrossBox {
+		t.Errorf("a chain with a gap and without a box: %s", f.Divided())
+	}
+	s.Cell = structure.Cell{{50, 0, 0}, {0, 50, 0}, {0, 0, 50}}
+	f := digestOf(t, s, Extra{})
+	if !f.Chains[0].Gaps[0].AcrossBox || !slices.Contains(f.Notes, f.Divided()) {
+		t.Errorf("a chain across a box: %v, %q", f.Chains[0].Gaps, f.Notes)
 	}
 }

@@ -133,7 +133,7 @@ func (x *Index) meets(need Need, s *Site) (concerned, has bool) {
 	case AllAtoms:
 		return s.Kind.Polymer(), s.Whole
 	case MainChain:
-		return protein, s.State != 0
+		return protein && !s.isCap(), s.State != 0
 	case Sulfurs:
 		return protein && s.parent() == 'C', x.hasNamed(s, "SG")
 	case ChargedAtoms:

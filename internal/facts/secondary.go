@@ -54,6 +54,11 @@ func StateName(state byte) string {
 // Kind returns the segment's state in words.
 func (s Segment) Kind() string { return StateName(s.State[0]) }
 
+// isCap reports whether a residue blocks an end of a protein and has no main chain.
+func (s *Site) isCap() bool {
+	return s.Kind == structure.Protein && structure.IsCap(s.Ref.Name) && s.State == 0
+}
+
 // assignStates sets the DSSP state of every site that has one: DSSP is defined for proteins, and needs a main chain.
 func (x *Index) assignStates(ctx context.Context) error {
 	all, err := x.Structure.SecondaryStructure(ctx)
@@ -62,7 +67,14 @@ func (x *Index) assignStates(ctx context.Context) error {
 	}
 	for _, r := range x.Polymers {
 		states := all[r.Chain]
-		if unassigned := bytes.Count(states, []byte{0}); float64(unassigned) > mostLacking*float64(len(states)) {
+		caps := 0
+		for i := r.Lo; i < r.Hi; i++ {
+			if x.Sites[i].isCap() {
+				caps++
+			}
+		}
+		unassigned := bytes.Count(states, []byte{0}) - caps
+		if float64(unassigned) > mostLacking*float64(len(states)-caps) {
 			continue // most residues of what there is lack their neighbours
 		}
 		for i := r.Lo; i < r.Hi; i++ {

@@ -19,6 +19,7 @@ type builder struct {
 	method                string
 	computed, statesPLDDT bool
 	metrics               bool // the file lists pLDDT of residues
+	cell                  Cell
 
 	atoms int
 	count int // residues
@@ -270,7 +271,7 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	case b.copies.found():
 		return nil, b.errCopy()
 	}
-	s := &Structure{Title: b.title}
+	s := &Structure{Title: b.title, Cell: b.cell}
 	s.Origin, s.Method = b.origin()
 	s.PLDDTInB = b.statesPLDDT || titleOfPrediction(b.title)
 	numbered := b.numbersPolymers()
@@ -324,6 +325,7 @@ func (c *rawChain) undivided(kind Kind) Chain {
 func (c *rawChain) split(numbered bool) []Chain {
 	var polymers, ligands []Chain
 	water := Chain{ID: c.id, Kind: Water}
+	c.placeCaps()
 	kinds := make([]Kind, len(c.residues))
 	for i := range c.residues {
 		kinds[i] = c.residues[i].guessKind()

@@ -64,7 +64,9 @@ func spanned(a, b *Residue, missing int) bool {
 
 // ended reports whether a residue has the atom at the end of a whole protein, as the PDB and force fields name it.
 func ended(r *Residue) bool {
-	return slices.ContainsFunc(r.Atoms, func(a Atom) bool { return a.Name == "OXT" || a.Name == "OT2" || a.Name == "OC2" })
+	return slices.ContainsFunc(r.Atoms, func(a Atom) bool {
+		return a.Name == "OXT" || a.Name == "OT2" || a.Name == "OC2"
+	})
 }
 
 // begins reports whether a residue has the hydrogens at the start of a whole protein.

@@ -1,6 +1,9 @@
 package structure
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
 // masses are standard atomic weights in u (IUPAC 2021, abridged; for elements
 // without a stable isotope the mass number of the longest-lived).
@@ -23,10 +26,37 @@ var masses = map[string]float64{
 // unknown.
 func Mass(element string) float64 { return cmp.Or(masses[element], masses["C"]) }
 
-// ions are the elements of ions by the name that their residue and their atom share: those of CHARMM
-// (toppar_water_ions), and those of the CCD, which programs write in column 14 too.
+// ions are the elements of ions by the name that their residue and their atom share in CHARMM. In the CCD these are
+// codes of other molecules, which have no such atom.
+//
+// Source: toppar_water_ions, as charmm36/water.xml of OpenMM 8.6 has it.
 var ions = map[string]string{
 	"CLA": "CL", "SOD": "NA", "POT": "K", "CAL": "CA", "CES": "CS", "LIT": "LI", "RUB": "RB", "BAR": "BA",
-	"CD2": "CD", "ZN2": "ZN", "CL": "CL", "NA": "NA", "CA": "CA", "CS": "CS", "CD": "CD", "CO": "CO", "CU": "CU",
-	"NI": "NI", "HG": "HG", "PB": "PB",
+}
+
+// ionElement returns the element of an ion that is named as its residue: by CHARMM (SOD), by its symbol (CA, Na+), or
+// in CHARMM's file of metals by its symbol and charge (FE2P); empty: the atom is no such ion.
+func ionElement(comp, name string) string {
+	if name != comp {
+		return ""
+	}
+	if symbol := ions[comp]; symbol != "" {
+		return symbol
+	}
+	if symbol := strings.ToUpper(strings.TrimRight(comp, "+-")); masses[symbol] > 0 {
+		return symbol
+	}
+	if n := len(comp); n > 2 && comp[n-1] == 'P' && digit(comp[n-2]) && masses[comp[:n-2]] > 0 {
+		return comp[:n-2]
+	}
+	return ""
+}
+
+// ionCodes are the elements of the components of one atom in the CCD whose code is not the symbol, and of CHARMM's CD2;
+// their atom is named by the symbol.
+var ionCodes = map[string]string{
+	"0BE": "BE", "3CO": "CO", "3NI": "NI", "4MO": "MO", "4PU": "PU", "4TI": "TI", "6MO": "MO", "ARS": "AS", "AU3": "AU",
+	"BRO": "BR", "BS3": "BI", "CD2": "CD", "CLO": "CL", "CU1": "CU", "CU3": "CU", "ER3": "ER", "EU3": "EU", "FE2": "FE",
+	"GD3": "GD", "HO3": "HO", "IR3": "IR", "MN3": "MN", "OS4": "OS", "PT4": "PT", "RH3": "RH", "RHF": "RH", "TA0": "TA",
+	"YB2": "YB", "ZN2": "ZN",
 }

@@ -1,24 +1,32 @@
 package structure
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // synonyms are the names that force fields and programs give to standard residues, by protonation state or by place in
 // the chain, with the component code.
 //
-// Source: residue databases of the force fields AMBER, CHARMM, GROMOS and OPLS in GROMACS, AmberTools' leap, PDB2PQR,
-// and CHARMM's top_all36.
+// Sources: aminoacids.rtp, aminoacids.r2b and residuetypes.dat of GROMACS 2022 (AMBER, CHARMM27, GROMOS, OPLS), the
+// libraries of AmberTools' leap in acpype 2023.10, charmm36.xml, amoeba2018.xml and pdbNames.xml of OpenMM 8.6, and the
+// tables of PDB2PQR 3.8.
 var synonyms = forceFieldNames()
 
-// protonation has the names of protonation states by component code.
+// protonation has the names of protonation states by component code. Names of residues that have other atoms are not
+// here: AMBER's CYF is cyanophenylalanine, CHARMM's CYSP has a palmitoyl group, and LYP is a component of the CCD.
 var protonation = map[string]string{
-	"ARG": "ARGN ARN AR0",
+	"ARG": "ARGN AR0",
 	"ASP": "ASH ASPH ASPP",
-	"CYS": "CYX CYM CYN CYF CYD CYSH CYSP CYSD CYS1 CYS2",
+	"CYS": "CYX CYM CYN CYD CYSH CYS1 CYS2",
 	"GLU": "GLH GLUH GLUP",
-	"HIS": "HSD HSE HSP HID HIE HIP HISA HISB HISD HISE HISH HISP HIS1 HIS2",
-	"LYS": "LYN LSN LYP LYSH LYSN",
+	"HIS": "HSD HSE HSP HID HIE HIP HIH HISA HISB HISD HISE HISH HISP HIS1 HIS2",
+	"LYS": "LYN LSN LYSH LYSN",
 	"TYR": "TYM",
 }
+
+// atEnds are the protonation states that AMBER has at the ends of chains too.
+const atEnds = "ASH CYM CYX GLH HID HIE HIP LYN"
 
 // forceFieldNames returns the component codes by name. AMBER writes N and C before the names of residues at the ends of
 // a chain, and 5 and 3 behind those of nucleotides.
@@ -32,14 +40,16 @@ func forceFieldNames() map[string]string {
 	}
 	for code, names := range protonation {
 		for _, name := range strings.Fields(names) {
-			amino[name], out[name] = code, code
+			out[name] = code
+			if slices.Contains(strings.Fields(atEnds), name) {
+				amino[name] = code
+			}
 		}
 	}
 	for name, code := range amino {
-		if len(name) == 3 {
-			out["N"+name], out["C"+name] = code, code
-		}
+		out["N"+name], out["C"+name] = code, code
 	}
+	out["NHE"], out["NAC"], out["CT3"] = "NH2", "NME", "NME" // caps of AMBER, OPLS and CHARMM27
 	for _, code := range strings.Fields("A C G U DA DC DG DT") {
 		names := []string{code}
 		if len(code) == 1 {
@@ -52,6 +62,15 @@ func forceFieldNames() map[string]string {
 	}
 	return out
 }
+
+// caps are the components at the blocked ends of peptides, with the atom that links them to the chain: its first
+// residue if that is C, its last one if it is N.
+var caps = map[string]string{
+	"ACE": "C", "FOR": "C", "NH2": "N", "NHE": "N", "NME": "N", "NAC": "N", "CT3": "N", "ETA": "N",
+}
+
+// IsCap reports whether a component of a protein blocks its end, and is no amino acid.
+func IsCap(comp string) bool { return caps[comp] != "" }
 
 // bases are the names that CHARMM gives to nucleotides of RNA and DNA. In the CCD they are those of free bases and of
 // other molecules.
@@ -71,8 +90,8 @@ func init() {
 	}
 }
 
-// CanonicalComponent returns the component code of a residue of a polymer of a kind: HIS for HIE, HSD and other names of
-// its protonation states. A modified residue, such as MSE, keeps its own code.
+// CanonicalComponent returns the component code of a residue of a polymer of a kind: HIS for HIE, HSD and other names
+// of its protonation states. A modified residue, such as MSE, keeps its own code.
 func CanonicalComponent(kind Kind, comp string) string {
 	if code, ok := synonyms[comp]; ok {
 		return code

@@ -79,7 +79,8 @@ func untold(a, b *Residue) bool {
 }
 
 // joined reports whether a bond links a residue of a polymer to the one after it, by their kinds. One of them may be a
-// cap. Without the atoms of the bond, the distance of others tells it of residues that the file has as parts of a chain.
+// cap. Without the atoms of the bond, the distance of others tells it of residues that the file has as parts of a
+// chain.
 func (c *rawChain) joined(i int, kind, next Kind) bool {
 	a, b := &c.residues[i], &c.residues[i+1]
 	if !kind.Polymer() && !next.Polymer() {

@@ -52,6 +52,9 @@ func TestMembersOfPolymers(t *testing.T) {
 		{"the last residue after a gap, as HETATM in SEQRES", "SEQRES   1 A    6  ALA GLY SER SER SER MSE\n" + pair +
 			monomer("HETATM", "MSE", "A   6", 20) + "TER\n", "A protein ALA1 GLY2 MSE6"},
 		{"a protein that is HETATM", strings.ReplaceAll(pair, "ATOM  ", "HETATM"), "A protein ALA1 GLY2"},
+		{"names in lower case", strings.NewReplacer("ALA", "ala", "GLY", "gly", " CA ", " ca ").Replace(pair) +
+			strings.ToLower(monomer("HETATM", "LIG", "A   3", 20)) + "TER\nHETATM    1  O   hoh A   4      20.0" +
+			"00  20.000  20.000\n", "A protein ALA1 GLY2; a ligand lig3; A water HOH4"},
 		{"a residue with a name that no table has", pair + monomer("HETATM", "QQQ", "A   3", 7.4),
 			"A protein ALA1 GLY2 QQQ3"},
 	} {

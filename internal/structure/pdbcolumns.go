@@ -153,6 +153,7 @@ func (p *pdbReader) residue(line []byte, a *pendingAtom) (chain string, err erro
 	if a.comp = p.build.intern(comp); a.comp == "" {
 		a.comp = "UNK"
 	}
+	a.upperCase()
 	if len(id) > 0 {
 		return p.build.intern(id), nil
 	}

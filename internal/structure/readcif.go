@@ -32,8 +32,11 @@ func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 
 		"entity_poly_seq": {items: []string{"entity_id", "num", "mon_id"}, row: c.monomer},
 
-		"exptl":         {items: []string{"method"}, row: c.experiment},
-		"ma_data":       {row: c.computed},
+		"exptl":   {items: []string{"method"}, row: c.experiment},
+		"ma_data": {row: c.computed},
+		"cell": {items: []string{
+			"length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma",
+		}, row: c.cell},
 		"ma_model_list": {row: c.computed},
 		"ma_qa_metric":  {items: []string{"id", "mode", "type", "name"}, row: c.metric},
 		"ma_qa_metric_local": {
@@ -110,7 +113,7 @@ func (c *cifReader) clear() {
 	c.entities = entities{kind: map[string]Kind{}, name: map[string]string{}, asym: map[string]string{}}
 	c.lengths, c.monomers, c.listed = map[string]int{}, map[string][]string{}, 0
 	c.metrics, c.values, c.valuesModel = map[string]qaMetric{}, map[qaKey]float64{}, ""
-	c.build.method, c.build.computed = "", false
+	c.build.method, c.build.computed, c.build.cell = "", false, Cell{}
 }
 
 // block starts a data block, and stops reading once a block with atoms is complete.
@@ -203,6 +206,16 @@ func (c *cifReader) monomer(v [][]byte) error {
 	return nil
 }
 
+// cell reads the unit cell. One without six numbers is none.
+func (c *cifReader) cell(v [][]byte) error {
+	var edges [6]float64
+	for k := range edges {
+		edges[k], _ = parseFloat(v[k]) // 0 makes no cell
+	}
+	c.build.cell = newCell(edges)
+	return nil
+}
+
 // list keeps the component of a position, the first where there are several.
 func (c *cifReader) list(entity string, n int, comp []byte) {
 	known := c.monomers[entity]
@@ -214,6 +227,9 @@ func (c *cifReader) list(entity string, n int, comp []byte) {
 	known = append(known, make([]string, more)...)
 	if known[n-1] == "" {
 		known[n-1] = c.build.intern(comp)
+		if upper, ok := standardCode(known[n-1]); ok {
+			known[n-1] = upper
+		}
 	}
 	c.monomers[entity] = known
 }
@@ -317,6 +333,7 @@ func (c *cifReader) described(v [][]byte) (a pendingAtom, err error) {
 	if a.comp, err = c.name("label_comp_id", 32, v[siteComp], v[siteAuthComp]); err != nil {
 		return a, err
 	}
+	a.upperCase()
 	if a.alt, err = c.name("label_alt_id", 32, v[siteAlt]); err != nil {
 		return a, err
 	}
@@ -427,6 +444,9 @@ func oneLine[T string | []byte](v T) string {
 func elementOf(symbol, name, comp string) string {
 	symbol = strings.ToUpper(symbol)
 	if _, ok := masses[symbol]; ok || symbol == "X" {
+		return symbol
+	}
+	if symbol = ionElement(comp, name); symbol != "" {
 		return symbol
 	}
 	bare := strings.ToUpper(strings.Trim(name, "0123456789'\"*+-"))

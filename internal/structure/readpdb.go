@@ -111,6 +111,8 @@ func (p *pdbReader) described(name string, line []byte) error {
 		p.remark(line)
 	case "SEQRES":
 		p.sequence(line)
+	case "CRYST1":
+		p.cell(line)
 	case "TER":
 		return p.ter()
 	default:
@@ -157,6 +159,15 @@ func (p *pdbReader) remark(line []byte) {
 	}
 }
 
+// cell reads a CRYST1 record. One without six numbers states no cell.
+func (p *pdbReader) cell(line []byte) {
+	var v [6]float64
+	for k, columns := range [...][2]int{{7, 15}, {16, 24}, {25, 33}, {34, 40}, {41, 47}, {48, 54}} {
+		v[k], _ = parseFloat(field(line, columns[0], columns[1])) // 0 makes no cell
+	}
+	p.build.cell = newCell(v)
+}
+
 // sequence reads a SEQRES record.
 func (p *pdbReader) sequence(line []byte) {
 	chain := p.build.intern(field(line, 11, 12))
@@ -164,7 +175,11 @@ func (p *pdbReader) sequence(line []byte) {
 		if p.listed++; p.listed > p.in.lim.Residues || !printable(comp) {
 			return
 		}
-		p.sequences[chain] = append(p.sequences[chain], p.build.intern(comp))
+		code := p.build.intern(comp)
+		if upper, ok := standardCode(code); ok {
+			code = upper
+		}
+		p.sequences[chain] = append(p.sequences[chain], code)
 	}
 }
 
@@ -367,13 +382,16 @@ func (p *pdbReader) number(line []byte) (n int, ins string, err error) {
 // element returns columns 77–78 or, where they hold no symbol, the element of the atom's name: the name starts one
 // column further left where the symbol has two letters.
 func (p *pdbReader) element(line []byte, a *pendingAtom) string {
-	if symbol := ions[a.comp]; symbol != "" && a.Name == a.comp {
+	if symbol := ionElement(a.comp, a.Name); symbol != "" {
 		return symbol
 	}
 	if symbol := strings.ToUpper(string(field(line, 77, 78))); symbol != "" {
 		if _, ok := masses[symbol]; ok || symbol == "X" {
 			return symbol
 		}
+	}
+	if symbol := ionCodes[a.comp]; symbol == a.Name {
+		return symbol // which programs write in column 14 too
 	}
 	if len(line) > 14 && line[12] == ' ' {
 		if one := strings.ToUpper(string(line[13])); masses[one] > 0 {

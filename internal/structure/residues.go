@@ -1,6 +1,9 @@
 package structure
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Unknown is the letter of a residue without a one-letter code.
 const Unknown = 'X'
@@ -61,9 +64,21 @@ var dnaLetters = map[string]byte{
 	"8OG": 'G',
 }
 
-// waters are the component codes of water in files of different programs.
-var waters = map[string]bool{"HOH": true, "WAT": true, "DOD": true, "H2O": true, "SOL": true, "SOLV": true,
-	"TIP": true, "TIP3": true, "TIP4": true, "TIP5": true, "TP3": true, "SPC": true, "SPCE": true}
+// waters are the names of water in files of different programs. Several are codes of other molecules in the CCD, such
+// as SOL of sorbose, see [Residue.isWater].
+//
+// Sources: the CCD (HOH, DOD), residuetypes.dat of GROMACS 2022, AmberTools' solvents.lib, charmm36 of OpenMM 8.6, and
+// the selection «water» of MDAnalysis 2.11.
+var waters = map[string]bool{
+	"HOH": true, "DOD": true, "WAT": true, "H2O": true, "OH2": true, "HHO": true, "OHH": true, "SOL": true,
+	"TIP": true, "TIP2": true, "TIP3": true, "TIP4": true, "TIP5": true, "T3P": true, "T4P": true, "T5P": true,
+	"TP3": true, "TP3B": true, "TP3F": true, "TP4E": true, "TP45": true, "TP5E": true, "SPC": true, "SPCE": true,
+}
+
+// isWater reports whether a residue has a name of water and no carbon, which all other molecules of these names have.
+func (r *Residue) isWater() bool {
+	return waters[r.Comp] && !slices.ContainsFunc(r.Atoms, func(a Atom) bool { return a.Element == "C" })
+}
 
 // Letters returns the sequence of a polymer, see [Letter].
 func Letters(c *Chain) string {
@@ -136,9 +151,23 @@ func polymerKind(comp string) Kind {
 	return ""
 }
 
+// upperCase gives an atom the name of its residue, and its own, in upper case, where the residue's has small letters
+// and is one of a standard component then, since no component has small letters.
+func (a *pendingAtom) upperCase() {
+	if comp, ok := standardCode(a.comp); ok {
+		a.comp, a.Name = comp, strings.ToUpper(a.Name)
+	}
+}
+
+// standardCode returns the code of a standard residue, water or ion that is written with small letters.
+func standardCode(comp string) (code string, ok bool) {
+	code = strings.ToUpper(comp)
+	return code, code != comp && (polymerKind(code) != "" || waters[code] || masses[code] > 0)
+}
+
 // guessKind returns the kind of a residue from its name and atoms: a polymer's kind, Water, Ion or Ligand.
 func (r *Residue) guessKind() Kind {
-	if waters[r.Comp] {
+	if r.isWater() {
 		return Water
 	}
 	has := func(name string) bool { _, ok := r.Atom(name); return ok }

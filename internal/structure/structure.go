@@ -48,6 +48,8 @@ type Structure struct {
 	Method string
 	// PLDDTInB reports that the file says that its B-factors are pLDDT.
 	PLDDTInB bool
+	// Cell is the unit cell or periodic box that a file states; zero: it states none. It is not written.
+	Cell Cell
 }
 
 // Chain is one molecule: a polymer, a ligand, or all waters of a file.

@@ -19,7 +19,7 @@ from biotite.structure.info.ccd import get_from_ccd
 HERE = pathlib.Path(__file__).parent
 RESIDUES = (HERE / "../../structure/residues.go").read_text()
 TABLE = (HERE / "../formula.go").read_text() if (HERE / "../formula.go").exists() else ""
-CAPS = {"ACE": {"H": -2}, "FOR": {"H": -2}, "NH2": {"O": -1, "H": -1}, "NME": {"O": -1, "H": -2}}
+CAPS = {"ACE": {"H": -2}, "FOR": {"H": -2}, "NH2": {"O": -1, "H": -1}, "NME": {"O": -1, "H": -2}, "ETA": {"O": -1, "H": -2}}
 # Codes that molecular dynamics programs use for protonation states; the dictionary has other molecules by them, or none.
 OTHER = set("CYX CYM LYN GLH ASH HSD HSE HSP HID HIE HIP RA RC RG RU T N DN UNK ASX GLX".split())
 ORDER = ["C", "H", "N", "O", "P", "S", "SE", "BR", "AS"]
@@ -38,7 +38,7 @@ def formula(code):
         count["H"] -= 2
         count["O"] -= 1
     assert set(count) <= set(ORDER), count
-    return " ".join(s + (str(count[s]) if count[s] != 1 else "") for s in ORDER if count[s])
+    return " ".join(s + (str(count[s]) if count[s] != 1 else "") for s in ORDER if count[s] or (code, s) == ("ETA", "O"))
 
 
 codes = set(re.findall(r'"([A-Z0-9]{1,3})":\s*\'', RESIDUES)) | set(re.findall(r'\'[A-Z]\': "([A-Z]{3})"', RESIDUES))

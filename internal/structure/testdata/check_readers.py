@@ -19,10 +19,10 @@ import numpy
 ENDINGS = (".pdb", ".ent", ".cif", ".mmcif", ".pdb1")
 FOUR = "names of residues have four letters, which gemmi takes for three and a chain"
 CALCIUM = "gemmi takes CA in column 13 for calcium, in amino acids too"
-IONS = "gemmi takes NA and CL in column 14 for nitrogen and carbon"
 NUMBERS = "two residues have one number, and Pleat counts them"
 GROMOS = "LYSH of chain A may be LYS of chain HA: Pleat refuses it"
 STRICT = "gemmi refuses the file"
+COLUMN = "an ion whose atom is in column 14 is the ion (NA, CL); gemmi reads the first letter as the element"
 EXPECTED = {
     "MDAnalysisTests.data.5digitResid.pdb": FOUR,
     "MDAnalysisTests.data.RANDOM_WALK_TOPO.pdb": FOUR,
@@ -31,16 +31,17 @@ EXPECTED = {
     "MDAnalysisTests.data.adk_open_10res.pdb": CALCIUM,
     "MDAnalysisTests.data.analysis.1k5i_c36.pdb.gz": FOUR,
     "MDAnalysisTests.data.chainIDrepeat.pdb.gz": NUMBERS,
-    "MDAnalysisTests.data.cobrotoxin.pdb": IONS,
+    "MDAnalysisTests.data.cobrotoxin.pdb": COLUMN,
     "MDAnalysisTests.data.coordinates.test_topology.pdb": CALCIUM,
     "MDAnalysisTests.data.cryst_then_model.pdb": FOUR,
     "MDAnalysisTests.data.fullerene.pdb.gz": "occupancies are infinite: Pleat refuses them",
     "MDAnalysisTests.data.gromos11.gromos11_traj_solv.pdb.gz": GROMOS,
     "MDAnalysisTests.data.gromos11.gromos11_traj_vac.pdb.gz": GROMOS,
+    "MDAnalysisTests.data.elements.pdb": "a residue with small letters, Mg, is the ion MG",
     "MDAnalysisTests.data.incomplete.pdb": STRICT,
     "MDAnalysisTests.data.model_then_cryst.pdb": FOUR,
     "MDAnalysisTests.data.nucl_res.pdb": CALCIUM,
-    "MDAnalysisTests.data.pdbqt_querypdb.pdb": IONS,
+    "MDAnalysisTests.data.pdbqt_querypdb.pdb": COLUMN,
     "MDAnalysisTests.data.sameresid_diffresname.pdb": FOUR,
     "MDAnalysisTests.data.varying_occ_tmp.pdb": STRICT,
     "MDAnalysisTests.data.xl_serial.pdb": FOUR,

@@ -1,0 +1,67 @@
+package structure
+
+import "math"
+
+// Cell is a unit cell or periodic box: its edges in Å, the first along x and the second in the plane of x and y. The
+// zero value is none.
+type Cell [3]Vec
+
+// minEdge is the shortest edge in Å of a cell that is taken for one: files without a cell state edges of 1 Å.
+const minEdge = 10
+
+// newCell returns the cell of three edges in Å and the angles α, β and γ in degrees; none if these make no cell.
+func newCell(v [6]float64) Cell {
+	if !(min(v[0], v[1], v[2]) >= minEdge) {
+		return Cell{}
+	}
+	cos := func(angle float64) float64 { return math.Cos(angle * math.Pi / 180) }
+	alpha, beta, gamma, sine := cos(v[3]), cos(v[4]), cos(v[5]), math.Sin(v[5]*math.Pi/180)
+	y := (alpha - beta*gamma) / sine
+	height := 1 - beta*beta - y*y
+	if !(sine > 0.1 && height > 0.01) { // also where a number is none
+		return Cell{}
+	}
+	return Cell{
+		{v[0], 0, 0},
+		{v[1] * gamma, v[1] * sine, 0},
+		{v[2] * beta, v[2] * y, v[2] * math.Sqrt(height)},
+	}
+}
+
+// Links reports whether residue b of a polymer would be linked to residue a before it if it were moved by an edge of
+// the cell, or by one of several. So are molecules that programs of dynamics divide at a periodic box.
+func (c Cell) Links(kind Kind, a, b *Residue) bool {
+	if c == (Cell{}) {
+		return false
+	}
+	from, to, limit := "C", "N", linkLimit
+	if kind != Protein {
+		from, to = "O3'", "P"
+	}
+	if math.IsNaN(between(a, from, b, to)) {
+		anchors := proteinAnchors
+		if kind != Protein {
+			anchors = nucleicAnchors
+		}
+		from, to, limit = anchors[0].name, anchors[0].name, anchors[0].linked
+	}
+	p, okA := a.point(from)
+	q, okB := b.point(to)
+	return okA && okB && c.moves(Vec{q[0] - p[0], q[1] - p[1], q[2] - p[2]}, limit)
+}
+
+// moves reports whether a vector becomes one of at most limit Å if it is moved by up to one of each edge, and by one.
+func (c Cell) moves(v Vec, limit float64) bool {
+	moved := false
+	for k := 2; k >= 0; k-- {
+		n := math.Round(v[k] / c[k][k])
+		if !(math.Abs(n) <= 1) {
+			return false
+		}
+		moved = moved || n != 0
+		for i := range v {
+			v[i] -= n * c[k][i]
+		}
+	}
+	return moved && Distance(v, Vec{}) <= limit
+}
