@@ -120,6 +120,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A matrix without a value above 1 is one of fractions, unless it is tiny or the file says that it is in Å.
+func TestUnit(t *testing.T) {
+	square := func(n int, value string) string {
+		row := "[" + strings.Repeat(","+value, n)[1:] + "]"
+		return "[" + strings.Repeat(","+row, n)[1:] + "]"
+	}
+	const fractions = "the PAE has no value above 1 in its 5 rows, so that it seems to hold fractions; it must have " +
+		"errors in Å, or, in JSON, a max_predicted_aligned_error above 1 if these are in Å"
+	for text, want := range map[string]string{
+		`{"pae":` + square(5, "0.9") + `}`:                                                fractions,
+		`{"pae":` + square(5, "0") + `}`:                                                  fractions,
+		`{"token_pair_pae":` + square(5, "1") + `}`:                                       fractions,
+		`{"pae":` + square(5, "0.9") + `,"max_predicted_aligned_error":0.9}`:              fractions,
+		`{"pae":` + square(5, "0.9") + `,"max_predicted_aligned_error":"31.75"}`:          fractions,
+		array("<f4", "(5, 5)", 100):                                                       fractions,
+		`{"pae":` + square(5, "0.9") + `,"max_predicted_aligned_error":31.75}`:            "",
+		`[{"predicted_aligned_error":` + square(5, "1.01") + `}]`:                         "",
+		`{"pae":` + square(4, "0.9") + `}`:                                                "",
+		`[{"max_predicted_aligned_error":1.5,"predicted_aligned_error":[[0.2,0],[0,0]]}]`: "",
+	} {
+		if _, err := Read(strings.NewReader(text)); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%.80q\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
 // The pairs of version 1 of the AlphaFold database name residues beyond the largest error.
 func TestManyResidues(t *testing.T) {
 	const n = 1001
