@@ -47,7 +47,7 @@ func TestLimitsRefuse(t *testing.T) {
 
 // A modified residue is a form of the residue at its position, and a ligand is known.
 func TestModifiedResidueFitsItsLetter(t *testing.T) {
-	const path = "sequences[0].proteinChain.modifications[0].ccd"
+	path := func(k EntityKind) string { return (&Sequence{Kind: k}).Path(0) + ".modifications[0].ccd" }
 	for _, c := range []struct {
 		kind EntityKind
 		text string
@@ -55,17 +55,30 @@ func TestModifiedResidueFitsItsLetter(t *testing.T) {
 		want string
 	}{
 		{Protein, "GCSYHX", Modification{3, "SEP"}, ""},
-		{Protein, "GCSYHX", Modification{5, "SEP"}, path + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1"},
+		{Protein, "GCSYHX", Modification{5, "SEP"}, path(Protein) + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1"},
 		{Protein, "GCSYHX", Modification{6, "SEP"}, ""},
-		{Protein, "GCSYHX", Modification{1, "ALA"}, path + " is ALA, a standard residue, but residue 1 is G; change the letter"},
+		{Protein, "GCSYHX", Modification{1, "ALA"}, path(Protein) + " is ALA, a standard residue, but residue 1 is G; change the letter"},
 		{Protein, "GCSYHX", Modification{1, "GLY"}, ""},
 		{Protein, "GCSYHX", Modification{1, "CRO"}, ""}, // of three residues
-		{Protein, "GCSYHX", Modification{1, "5MC"}, path + " is 5MC, a form of C, but the chain is protein"},
+		{Protein, "GCSYHX", Modification{1, "5MC"}, path(Protein) + " is 5MC, a form of C, but the chain is protein"},
 		{RNA, "AGCU", Modification{1, "SEP"}, "is SEP, a form of SER, but the chain is rna"},
-		{RNA, "AGCU", Modification{1, "2MG"}, ""},
+		{RNA, "AGCU", Modification{2, "2MG"}, ""},
+		{RNA, "AGCU", Modification{1, "2MG"}, path(RNA) + " is 2MG, a form of G, but residue 1 is A; residues count from 1"},
+		{RNA, "AGCU", Modification{2, "5MC"}, path(RNA) + " is 5MC, a form of C, but residue 2 is G; residues count from 1"},
+		{RNA, "AGNU", Modification{3, "5MC"}, ""},
+		{RNA, "AGCU", Modification{4, "PSU"}, ""},
+		{RNA, "AGCU", Modification{3, "5CM"}, ""}, // of DNA, with the same base
+		{RNA, "AGCU", Modification{2, "5CM"}, path(RNA) + " is 5CM, a form of DC (C), but residue 2 is G; residues count from 1"},
+		{RNA, "AGCU", Modification{4, "DT"}, ""},
 		{RNA, "AGCU", Modification{1, "G"}, "is G, a standard residue, but residue 1 is A"},
 		{DNA, "AGCT", Modification{3, "OMC"}, ""},
 		{DNA, "AGCT", Modification{4, "U"}, ""},
+		{DNA, "AGCT", Modification{4, "5MU"}, ""},
+		{DNA, "AGCT", Modification{2, "8OG"}, ""},
+		{DNA, "AGCT", Modification{3, "8OG"}, path(DNA) + " is 8OG, a form of DG (G), but residue 3 is C; residues count from 1"},
+		{DNA, "AGCT", Modification{1, "6OG"}, path(DNA) + " is 6OG, a form of DG (G), but residue 1 is A; residues count from 1"},
+		{DNA, "AGCT", Modification{1, "SEP"}, path(DNA) + " is SEP, a form of SER, but the chain is dna"},
+		{DNA, "AGCT", Modification{1, "3DR"}, ""}, // without a parent
 	} {
 		j := Job{Name: "x", Sequences: []Sequence{{Kind: c.kind, Text: c.text, Modifications: []Modification{c.m}}}}
 		checkRefused(t, j.Validate(full), c.want)

@@ -1,6 +1,7 @@
 package pleat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -368,25 +369,44 @@ func (v *validation) modifications(i int, path string) {
 	}
 }
 
-// parent checks that a modified residue of a sequence is a form of the residue that its letter names. Examples of
-// programs put modified nucleotides at other letters, and the dictionary derives some of DNA from those of RNA, so that
-// these may be forms of any nucleotide.
+// parent checks that a modified residue of a sequence is a form of the residue that its letter names.
 func (v *validation) parent(field string, s *Sequence, m *Modification) {
 	code, letter := chem.Parent(m.CCD), s.Text[m.Residue-1]
-	right := chem.ResidueLetter(string(Protein), code)
+	standard := code == m.CCD && chem.IsResidueCode(string(s.Kind), code)
+	right := letterOf(s.Kind, code)
 	switch {
 	case code == "":
-	case (right != 0) != (s.Kind == Protein):
+	case right == 0:
 		v.fault(field, " is %s, a form of %s, but the chain is %s", m.CCD, code, s.Kind)
-	case code == m.CCD && chem.IsResidueCode(string(s.Kind), code):
-		if code != chem.ResidueCode(string(s.Kind), letter) {
-			v.fault(field, " is %s, a standard residue, but residue %d is %c; change the letter in sequence", m.CCD,
-				m.Residue, letter)
-		}
-	case right != 0 && letter != right && letter != 'X':
-		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1", m.CCD, code, right,
+	case standard && letter != right:
+		v.fault(field, " is %s, a standard residue, but residue %d is %c; change the letter in sequence", m.CCD,
 			m.Residue, letter)
+	case letter != right && strings.IndexByte(KnownLetters(s.Kind), letter) >= 0:
+		name := code
+		if name != string(right) {
+			name += fmt.Sprintf(" (%c)", right)
+		}
+		v.fault(field, " is %s, a form of %s, but residue %d is %c; residues count from 1", m.CCD, name, m.Residue,
+			letter)
 	}
+}
+
+// ParentLetter returns the letter that a modified residue stands at in a chain of a kind; 0: the Chemical Component
+// Dictionary names no parent of it, or one of another kind of chain.
+func ParentLetter(k EntityKind, ccd string) byte { return letterOf(k, chem.Parent(ccd)) }
+
+// letterOf returns the letter of a standard residue in a chain of a kind; 0: the chain cannot have it. The dictionary
+// derives some nucleotides of DNA from those of RNA, which have the same bases but for U and T.
+func letterOf(k EntityKind, code string) byte {
+	other := map[EntityKind]EntityKind{RNA: DNA, DNA: RNA}[k]
+	letter := cmp.Or(chem.ResidueLetter(string(k), code), chem.ResidueLetter(string(other), code))
+	switch {
+	case k == DNA && letter == 'U':
+		return 'T'
+	case k == RNA && letter == 'T':
+		return 'U'
+	}
+	return letter
 }
 
 // letters converts a polymer's text to upper case, removes white space and checks every letter against the alphabet.

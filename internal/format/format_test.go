@@ -248,7 +248,7 @@ const af3File = `{
   "sequences": [
     {"protein": {"id": ["A", "B"], "sequence": "PVLSCGEWQL", "description": "the target", "modifications": [{"ptmType": "HY3", "ptmPosition": 1}],
       "unpairedMsa": ">query\nPVLSCGEWQL\n>hit\nPVLS-GEWQL\n", "pairedMsa": "", "templates": [{"mmcif": "data_x", "queryIndices": [0], "templateIndices": [0]}]}},
-    {"rna": {"id": "R", "sequence": "AGCU", "unpairedMsa": "", "modifications": [{"modificationType": "5MC", "basePosition": 4}]}},
+    {"rna": {"id": "R", "sequence": "AGCU", "unpairedMsa": "", "modifications": [{"modificationType": "5MC", "basePosition": 3}]}},
     {"dna": {"id": "D", "sequence": "GACCTCT"}},
     {"ligand": {"id": ["G", "H"], "ccdCodes": ["ATP"]}},
     {"ligand": {"id": "L", "smiles": "CCC[C@@H](O)CC\\C=C\\C=C"}}],
@@ -261,7 +261,7 @@ func TestAlphaFold3(t *testing.T) {
 			name: "all of it",
 			text: af3File,
 			want: AlphaFold3,
-			jobs: [][]string{{"Covalent", "protein A,B PVLSCGEWQL HY3@1 (the target)", "rna R AGCU 5MC@4",
+			jobs: [][]string{{"Covalent", "protein A,B PVLSCGEWQL HY3@1 (the target)", "rna R AGCU 5MC@3",
 				"dna D GACCTCT", "ligand G ATP ccd", "ligand H ATP ccd",
 				`ligand L CCC[C@@H](O)CC\C=C\C=C`, "seed 10", "bond A5SG G1C04"}},
 			notes: []string{"modelSeeds has 2 seeds",

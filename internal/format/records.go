@@ -109,7 +109,11 @@ func parentOf(kind pleat.EntityKind, code string) rune {
 		kinds = []pleat.EntityKind{pleat.Protein, pleat.DNA, pleat.RNA}
 	}
 	for _, k := range kinds {
-		letter := structure.Letter(structureKinds[k], code)
+		parent := pleat.ParentLetter(k, code)
+		if kind == "" && !chem.IsResidueCode(string(k), chem.Parent(code)) {
+			parent = 0 // it is that of another kind
+		}
+		letter := cmp.Or(parent, structure.Letter(structureKinds[k], code))
 		if known := pleat.KnownLetters(k); strings.IndexByte(known, letter) >= 0 {
 			return rune(letter)
 		}
