@@ -121,9 +121,16 @@ func (k FileKind) Check(r io.Reader) error {
 	return k.check(r)
 }
 
-// checkPDB checks that a file is a structure in PDB format, within fileLimits.
+// checkPDB checks that a file is a structure in PDB format, within fileLimits, and that its readers, which go by its
+// content, take it as that.
 func checkPDB(r io.Reader) error {
-	_, err := structure.ReadPDB(r, fileLimits)
+	content, pdb, err := structure.Recognise(r)
+	if err == nil && !pdb {
+		err = errors.New("it is an mmCIF file; give it a name that ends in .cif")
+	}
+	if err == nil {
+		_, err = structure.ReadPDB(content, fileLimits)
+	}
 	return err
 }
 
@@ -136,7 +143,13 @@ func checkCIF(r io.Reader) error {
 		return nil
 	}
 	crystal := bytes.Contains(bytes.ToLower(start.Bytes()), []byte("_atom_site_fract_x"))
-	_, err := structure.ReadCIF(io.MultiReader(&start, r), fileLimits)
+	content, pdb, err := structure.Recognise(io.MultiReader(bytes.NewReader(start.Bytes()), r))
+	if pdb {
+		return errors.New("it is a PDB file; give it a name that ends in .pdb")
+	}
+	if err == nil {
+		_, err = structure.ReadCIF(content, fileLimits)
+	}
 	if err != nil && bytes.Contains(start.Bytes(), []byte("_chem_comp_atom.")) {
 		return fmt.Errorf("it is no structure, and as a component it %w", unfit)
 	}
