@@ -27,6 +27,11 @@ func TestLimitsRefuse(t *testing.T) {
 		{ModelLimits{}, code("QQQQQ"), Constraints{}, ""},
 		{ModelLimits{}, smiles("C1CC"), Constraints{}, "Invalid sequence format: sequences[1].ligandSequence.sequence is " +
 			"no SMILES: at position 2: the ring is not closed"},
+		{ModelLimits{}, smiles("ATP"), Constraints{}, "ligandSequence.sequence is no SMILES, but ATP is a code of the " +
+			"Chemical Component Dictionary; give it as a CCD code, with is_ccd true"},
+		{ModelLimits{}, smiles("CCD_Hem"), Constraints{}, "is no SMILES, but HEM is a code of the Chemical Component"},
+		{ModelLimits{}, smiles("aspirin"), Constraints{}, `is no SMILES: at position 1: "a" cannot stand here`},
+		{ModelLimits{}, smiles("InChI=1S/CH4/h1H4"), Constraints{}, "sequence is an InChI; it must be a SMILES"},
 		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 2, "SD"}, sg),
 			`constraints.bond[0].atom1.atom_name is "SD"; residue 2 of chain A is CYS, which has the atoms N, CA, C, O, CB, SG`},
 		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 2, "sg"}, sg), `is "sg"; did you mean "SG"? Residue 2 of chain A`},

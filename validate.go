@@ -2,6 +2,7 @@ package pleat
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -282,7 +283,11 @@ func (v *validation) ligand(i int) {
 	case len(forms) > 0 && !slices.Contains(forms, FormSMILES):
 		v.formFault(i, "takes ligands as CCD codes only, not as SMILES")
 	default:
-		if err := CheckSMILES(s.Text); err != nil {
+		_, err := CheckSMILES(s.Text)
+		switch {
+		case err != nil && dictionaryCode(s.Text) != "":
+			v.textFault(i, " %s, with is_ccd true", err)
+		case err != nil:
 			v.textFault(i, " %s", err)
 		}
 	}
@@ -307,20 +312,39 @@ func (v *validation) formFault(i int, what string) {
 	v.fault(v.job.Sequences[i].Path(i)+".sequence", ": the model %q %s", v.model.Name, what)
 }
 
-// CheckSMILES checks the text of a ligand that is a SMILES. The error is a sentence without its subject.
-func CheckSMILES(s string) error {
+// CheckSMILES checks the text of a ligand that is a SMILES, and returns the number of its atoms other than hydrogen. The
+// error is a sentence without its subject.
+func CheckSMILES(s string) (heavy int, err error) {
 	if len(s) > MaxSMILES {
-		return fmt.Errorf("has %d letters; a SMILES may have %d", len(s), MaxSMILES)
+		return 0, fmt.Errorf("has %d letters; a SMILES may have %d", len(s), MaxSMILES)
 	}
 	if at := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }); at >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[at:])
-		return fmt.Errorf("has %s at position %d; a SMILES has printable ASCII only, and a name belongs elsewhere",
+		return 0, fmt.Errorf("has %s at position %d; a SMILES has printable ASCII only, and a name belongs elsewhere",
 			words.Character(r), at+1)
 	}
-	if _, err := chem.CheckSMILES(s); err != nil {
-		return fmt.Errorf("is no SMILES: %w", err)
+	if strings.HasPrefix(s, "InChI=") {
+		return 0, errors.New("is an InChI; it must be a SMILES")
 	}
-	return nil
+	heavy, err = chem.CheckSMILES(s)
+	if code := dictionaryCode(s); err != nil && code != "" {
+		return 0, fmt.Errorf("is no SMILES, but %s is a code of the Chemical Component Dictionary; give it as a CCD code",
+			code)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("is no SMILES: %w", err)
+	}
+	return heavy, nil
+}
+
+// dictionaryCode returns the code of the Chemical Component Dictionary that a text is, also in the form CCD_ATP, in
+// capitals; empty: it is none.
+func dictionaryCode(text string) string {
+	code := strings.TrimPrefix(strings.ToUpper(text), "CCD_")
+	if _, known := chem.LookUp(code); !known {
+		return ""
+	}
+	return code
 }
 
 // IsCCD reports whether s has the form of a code of the Chemical Component Dictionary: 1 to 5 capitals and digits.
