@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/structure"
 )
 
@@ -66,8 +67,8 @@ func Read(r io.Reader) (Errors, error) {
 
 // ReadJSON reads the PAE of a JSON document. An error has CodeInvalid; it is ErrNone if the document has no PAE.
 func ReadJSON(text []byte) (Errors, error) {
-	if !json.Valid(text) {
-		return Errors{}, pleat.Invalidf("the PAE file is not JSON: %s", pleat.Clip(syntaxError(text)))
+	if err := api.CheckSyntax("the PAE file", text); err != nil {
+		return Errors{}, pleat.Invalidf("%s", err)
 	}
 	object, several := soleObject(text)
 	if object == nil {
@@ -98,12 +99,6 @@ func checkUnit(m structure.Matrix) error {
 	}
 	return pleat.Invalidf("the PAE has no value above 1 in its %d rows, so that it seems to hold fractions; it must "+
 		"have errors in Å, or, in JSON, a max_predicted_aligned_error above 1 if these are in Å", m.N)
-}
-
-// syntaxError returns what is wrong with a text that is not JSON.
-func syntaxError(text []byte) string {
-	var none json.RawMessage
-	return fmt.Sprint(json.Unmarshal(text, &none))
 }
 
 // soleObject returns the object that a valid JSON document is, alone or as the first one in a list; nil: it is none.

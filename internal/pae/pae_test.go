@@ -81,7 +81,7 @@ func TestRefusals(t *testing.T) {
 		{`{"pae":[[0]],"pae":[[1]]}`, "the PAE has the same name twice; it must have one PAE"},
 		{`{"pae":[[0]],"token_pair_pae":[[1]]}`, "the PAE file has both pae and token_pair_pae; it must have one PAE"},
 		{`[{"pae":[[0]]},{"pae":[[1]]}]`, "the PAE file is a list of several predictions; it must have one"},
-		{`{"pae":[[NaN]]}`, "the PAE file is not JSON: invalid character 'N' looking for beginning of value"},
+		{`{"pae":[[NaN]]}`, "the PAE file is not JSON: line 1, column 10: NaN is no value of JSON; it has null"},
 		{`{"pae":[[0,1],[1,0]]` + tokens + `[1]}`,
 			"the PAE file has 2 rows, but 2 token_chain_ids and 1 token_res_ids"},
 		{`{"pae":[[0,1],[1,0]]` + tokens + `[1,null]}`, "the PAE file has null for the token of row 2"},

@@ -18,7 +18,6 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/pae"
 	"pleat/internal/structure"
-	"pleat/internal/words"
 	"pleat/internal/yamltree"
 )
 
@@ -221,34 +220,14 @@ func checkJSON(r io.Reader) error {
 	if depthOf(data) > api.MaxDepth {
 		return fmt.Errorf("it is nested more than %d levels deep", api.MaxDepth)
 	}
-	var bad *json.SyntaxError
-	if err := json.Unmarshal(data, new(anyJSON)); !errors.As(err, &bad) {
-		if _, err = pae.ReadJSON(data); errors.Is(err, pae.ErrNone) {
-			return nil // of something else
-		}
+	if err := api.CheckSyntax("it", data); err != nil {
 		return err
 	}
-	at := int(bad.Offset)
-	line, column := words.LineAndColumn(data, at-1)
-	switch {
-	case at > 0 && json.Valid(data[:at-1]):
-		return fmt.Errorf("it has data after its JSON document, at line %d, column %d", line, column)
-	case at >= len(data):
-		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", len(data))
+	if _, err = pae.ReadJSON(data); errors.Is(err, pae.ErrNone) {
+		return nil // of something else
 	}
-	for _, word := range []string{"NaN", "Infinity"} {
-		if strings.HasPrefix(string(data[max(0, at-1):min(len(data), at+8)]), word) {
-			return fmt.Errorf("it has %s at line %d, column %d, where JSON must have a number", word, line, column)
-		}
-	}
-	return fmt.Errorf("it is not JSON, at line %d, column %d", line, column)
+	return err
 }
-
-// anyJSON is decoded from any JSON document, of which it keeps nothing.
-type anyJSON struct{}
-
-// UnmarshalJSON accepts what encoding/json has checked.
-func (*anyJSON) UnmarshalJSON([]byte) error { return nil }
 
 // depthOf returns how deep the arrays and objects of a JSON document are nested. For anything else the number means
 // nothing.
