@@ -239,7 +239,8 @@ func (p *chainReader) fault(i int) error {
 	at := fmt.Sprintf("line %d, column %d", p.line.number, i+1)
 	switch l {
 	case '-', '.':
-		return pleat.Invalidf("%s: %q is a gap; give the sequence without its alignment", at, l)
+		return pleat.Invalidf("%s: %q is a gap; give the sequence alone, and an alignment as its msa, which is "+
+			"--alignment of pleat fold", at, l)
 	case '[', '{', ')':
 		return pleat.Invalidf("%s: %q cannot stand here; a modified residue is written as the code of its component "+
 			"in parentheses in the place of its letter, such as (SEP)", at, l)
