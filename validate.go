@@ -312,8 +312,8 @@ func (v *validation) formFault(i int, what string) {
 	v.fault(v.job.Sequences[i].Path(i)+".sequence", ": the model %q %s", v.model.Name, what)
 }
 
-// CheckSMILES checks the text of a ligand that is a SMILES, and returns the number of its atoms other than hydrogen. The
-// error is a sentence without its subject.
+// CheckSMILES checks the text of a ligand that is a SMILES, and returns the number of its atoms other than hydrogen.
+// The error is a sentence without its subject.
 func CheckSMILES(s string) (heavy int, err error) {
 	if len(s) > MaxSMILES {
 		return 0, fmt.Errorf("has %d letters; a SMILES may have %d", len(s), MaxSMILES)
@@ -328,8 +328,8 @@ func CheckSMILES(s string) (heavy int, err error) {
 	}
 	heavy, err = chem.CheckSMILES(s)
 	if code := dictionaryCode(s); err != nil && code != "" {
-		return 0, fmt.Errorf("is no SMILES, but %s is a code of the Chemical Component Dictionary; give it as a CCD code",
-			code)
+		return 0, fmt.Errorf("is no SMILES, but %s is a code of the Chemical Component Dictionary; give it as a CCD "+
+			"code", code)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("is no SMILES: %w", err)

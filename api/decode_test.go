@@ -227,6 +227,7 @@ func FuzzDecode(f *testing.F) {
 
 // A text that encoding/json refuses is refused with its place, whatever its size.
 func TestCheckSyntax(t *testing.T) {
+	t.Parallel()
 	many := "[" + strings.Repeat("0,", MaxValues) + "0"
 	for text, want := range map[string]string{
 		`{"a":[1,2]}`:             "",

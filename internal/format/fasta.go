@@ -282,8 +282,8 @@ func (d *draft) guessKind(at, text string) pleat.EntityKind {
 // width is the number of letters per line of a written file.
 const width = 80
 
-// residueTexts returns the text of each residue of polymer i: its letter or, as Chai writes it, the code of the modified
-// residue in parentheses. A code is noted that would be read at another letter.
+// residueTexts returns the text of each residue of polymer i: its letter or, as Chai writes it, the code of the
+// modified residue in parentheses. A code is noted that would be read at another letter.
 func residueTexts(q *pleat.Sequence, i int, out *writing) []string {
 	texts := strings.Split(q.Text, "")
 	for k, m := range q.Modifications {

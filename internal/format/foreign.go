@@ -18,7 +18,8 @@ var foreignKinds = []struct {
 	{regexp.MustCompile(`^# STOCKHOLM|^(CLUSTAL|MUSCLE|PROBCONS)\b`), "is an alignment in the format of Stockholm or " +
 		"Clustal; give the sequence as FASTA, and the alignment, converted to A3M, as its msa"},
 	{regexp.MustCompile(`(?s)^data_\S*\s.*_atom_site\.`), structureText + "mmCIF" + structureHint},
-	{regexp.MustCompile(`^data_\S*\s`), "is a CIF file; give sequences as FASTA, and a ligand as its SMILES or CCD code"},
+	{regexp.MustCompile(`^data_\S*\s`), "is a CIF file; give sequences as FASTA, and a ligand as its SMILES or " +
+		"CCD code"},
 	{regexp.MustCompile(`^(HEADER|TITLE|COMPND|REMARK|CRYST1|MODEL|PFRMAT|EXPDTA|SEQRES) .*\n`),
 		structureText + "PDB format" + structureHint},
 	{regexp.MustCompile(`^(ATOM|HETATM) *[0-9]+ `), structureText + "PDB format" + structureHint},
@@ -33,8 +34,8 @@ var foreignKinds = []struct {
 
 const (
 	structureText = "is a structure in "
-	structureHint = ", and a job is made from sequences; give these as FASTA, and upload the structure to the library " +
-		"to ask about it, to compare it, or as a template"
+	structureHint = ", and a job is made from sequences; give these as FASTA, and upload the structure to the " +
+		"library to ask about it, to compare it, or as a template"
 )
 
 // checkForeign returns an error for a text of another kind than jobs, with what to do instead.

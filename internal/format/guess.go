@@ -39,8 +39,8 @@ func guess(text string) (Name, error) {
 	case yamlJob.MatchString(text):
 		return Boltz, nil
 	case isSMILESList(start):
-		return "", pleat.Invalidf("the file is a list of SMILES; each ligand of a job needs a header of its own, such " +
-			"as >L|smiles")
+		return "", pleat.Invalidf("the file is a list of SMILES; each ligand of a job needs a header of its own, " +
+			"such as >L|smiles")
 	case bareText.MatchString(start):
 		return FASTA, nil
 	case tableHead.MatchString(start):

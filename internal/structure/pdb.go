@@ -271,8 +271,8 @@ func Read(r io.Reader, lim Limits) (*Structure, error) {
 	return ReadCIF(in, lim)
 }
 
-// Recognise tells a PDB file from an mmCIF file by its first 32 KiB, and returns its content. The error of a file that is
-// neither, or is compressed, is a [*ParseError].
+// Recognise tells a PDB file from an mmCIF file by its first 32 KiB, and returns its content. The error of a file that
+// is neither, or is compressed, is a [*ParseError].
 func Recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, err := in.Peek(32 << 10)

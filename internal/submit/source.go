@@ -112,7 +112,9 @@ func (r *Resolver) checkPrediction(ctx context.Context, by Caller, p *flow.Plan)
 }
 
 // readSource reads a file that a field names.
-func (r *Resolver) readSource(ctx context.Context, file flow.SourceFile, field string, read func(io.Reader) error) error {
+func (r *Resolver) readSource(
+	ctx context.Context, file flow.SourceFile, field string, read func(io.Reader) error,
+) error {
 	in, _, err := r.Blobs.Open(ctx, file.Key)
 	if err != nil {
 		return ReadError(err)
