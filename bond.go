@@ -31,28 +31,32 @@ func (r *references) atomOf(field string, a *AtomRef, s *Sequence) {
 		return
 	}
 	e, _ := chem.LookUp(code)
+	if len(e.Atoms) == 0 {
+		return // not known
+	}
+	what := fmt.Sprintf("residue %d of chain %s is %s, which", a.Residue, Clip(a.Chain), code)
+	linked := s.Polymer() && !s.keepsLeaving(a.Residue, &r.model.Limits)
+	r.add(checkAtom(field, a.Atom, what, e.Atoms, linked))
+}
+
+// checkAtom returns an error unless one of the atoms of a residue has a name. A residue that is linked in a chain has
+// lost its leaving atoms. what is the residue in the message.
+func checkAtom(field, name, what string, atoms []chem.Atom, linked bool) error {
 	var names []string
-	near := ""
-	for _, has := range e.Atoms {
-		if has.Leaving && s.Polymer() && !s.keepsLeaving(a.Residue, &r.model.Limits) {
+	hint := "; "
+	for _, has := range atoms {
+		if !has.Heavy() || linked && has.Leaving {
 			continue
 		}
-		if has.Name == a.Atom {
-			return
+		if has.Name == name {
+			return nil
 		}
-		if strings.EqualFold(has.Name, a.Atom) {
-			near = fmt.Sprintf("; did you mean %q? Residue", has.Name)
+		if strings.EqualFold(has.Name, name) {
+			hint, what = fmt.Sprintf("; did you mean %q? ", has.Name), strings.ToUpper(what[:1])+what[1:]
 		}
 		names = append(names, has.Name)
 	}
-	if names == nil {
-		return // not known
-	}
-	if near == "" {
-		near = "; residue"
-	}
-	r.fault(field, " is %q%s %d of chain %s is %s, which has the atoms %s", Clip(a.Atom), near, a.Residue,
-		Clip(a.Chain), code, ListNames(names, 40))
+	return InvalidField(field, " is %q%s%s has the atoms %s", Clip(name), hint, what, ListNames(names, 40))
 }
 
 // residueCode returns the code of a residue of the sequence as a model with limits l folds it; empty: it is unknown, or

@@ -194,18 +194,7 @@ func (j *Job) checkComponentAtom(field string, a *AtomRef, code string, atoms []
 	if !in {
 		return nil
 	}
-	var names []string
-	for _, has := range atoms {
-		if !has.Heavy() || of.Polymer() && has.Leaving {
-			continue
-		}
-		if has.Name == a.Atom {
-			return nil
-		}
-		names = append(names, has.Name)
-	}
-	return InvalidField(field+".atom_name", " is %q; the component %s has the atoms %s", Clip(a.Atom), code,
-		ListNames(names, 40))
+	return checkAtom(field+".atom_name", a.Atom, "the component "+code, atoms, of.Polymer())
 }
 
 // sequenceOf returns the sequence that a chain belongs to; nil: none.

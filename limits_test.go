@@ -27,6 +27,11 @@ func TestLimitsRefuse(t *testing.T) {
 		{ModelLimits{}, code("QQQQQ"), Constraints{}, ""},
 		{ModelLimits{}, smiles("C1CC"), Constraints{}, "Invalid sequence format: sequences[1].ligandSequence.sequence is " +
 			"no SMILES: at position 2: the ring is not closed"},
+		{ModelLimits{}, smiles("ATP"), Constraints{}, "ligandSequence.sequence is no SMILES, but ATP is a code of the " +
+			"Chemical Component Dictionary; give it as a CCD code, with is_ccd true"},
+		{ModelLimits{}, smiles("CCD_Hem"), Constraints{}, "is no SMILES, but HEM is a code of the Chemical Component"},
+		{ModelLimits{}, smiles("aspirin"), Constraints{}, `is no SMILES: at position 1: "a" cannot stand here`},
+		{ModelLimits{}, smiles("InChI=1S/CH4/h1H4"), Constraints{}, "sequence is an InChI; it must be a SMILES"},
 		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 2, "SD"}, sg),
 			`constraints.bond[0].atom1.atom_name is "SD"; residue 2 of chain A is CYS, which has the atoms N, CA, C, O, CB, SG`},
 		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 2, "sg"}, sg), `is "sg"; did you mean "SG"? Residue 2 of chain A`},
@@ -47,7 +52,7 @@ func TestLimitsRefuse(t *testing.T) {
 
 // A modified residue is a form of the residue at its position, and a ligand is known.
 func TestModifiedResidueFitsItsLetter(t *testing.T) {
-	const path = "sequences[0].proteinChain.modifications[0].ccd"
+	path := func(k EntityKind) string { return (&Sequence{Kind: k}).Path(0) + ".modifications[0].ccd" }
 	for _, c := range []struct {
 		kind EntityKind
 		text string
@@ -55,17 +60,29 @@ func TestModifiedResidueFitsItsLetter(t *testing.T) {
 		want string
 	}{
 		{Protein, "GCSYHX", Modification{3, "SEP"}, ""},
-		{Protein, "GCSYHX", Modification{5, "SEP"}, path + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1, and the letter must be S or X"},
+		{Protein, "GCSYHX", Modification{5, "SEP"}, path(Protein) + " is SEP, a form of SER (S), but residue 5 is H; residues count from 1, and the letter must be S or X"},
 		{Protein, "GCSYHX", Modification{6, "SEP"}, ""},
-		{Protein, "GCSYHX", Modification{1, "ALA"}, path + " is ALA, a standard residue, but residue 1 is G; change the letter"},
+		{Protein, "GCSYHX", Modification{1, "ALA"}, path(Protein) + " is ALA, a standard residue, but residue 1 is G; change the letter"},
 		{Protein, "GCSYHX", Modification{1, "GLY"}, ""},
 		{Protein, "GCSYHX", Modification{1, "CRO"}, ""}, // of three residues
-		{Protein, "GCSYHX", Modification{1, "5MC"}, path + " is 5MC, a form of C, but the chain is protein"},
+		{Protein, "GCSYHX", Modification{1, "5MC"}, path(Protein) + " is 5MC, a form of C, but the chain is protein"},
 		{RNA, "AGCU", Modification{1, "SEP"}, "is SEP, a form of SER, but the chain is rna"},
+		{Protein, "GCSYEX", Modification{5, "PCA"}, ""},
+		{Protein, "GCSYHX", Modification{2, "FGL"}, ""},
+		{RNA, "AGCU", Modification{2, "2MG"}, ""},
 		{RNA, "AGCU", Modification{1, "2MG"}, ""},
+		{RNA, "AGCU", Modification{4, "5MC"}, ""},
+		{RNA, "AGNU", Modification{3, "5MC"}, ""},
+		{RNA, "AGCU", Modification{4, "PSU"}, ""},
+		{RNA, "AGCU", Modification{3, "5CM"}, ""}, // of DNA, with the same base
+		{RNA, "AGCU", Modification{4, "DT"}, ""},
 		{RNA, "AGCU", Modification{1, "G"}, "is G, a standard residue, but residue 1 is A"},
 		{DNA, "AGCT", Modification{3, "OMC"}, ""},
 		{DNA, "AGCT", Modification{4, "U"}, ""},
+		{DNA, "AGCT", Modification{4, "5MU"}, ""},
+		{DNA, "AGCT", Modification{2, "8OG"}, ""},
+		{DNA, "AGCT", Modification{1, "SEP"}, path(DNA) + " is SEP, a form of SER, but the chain is dna"},
+		{DNA, "AGCT", Modification{1, "3DR"}, ""}, // without a parent
 	} {
 		j := Job{Name: "x", Sequences: []Sequence{{Kind: c.kind, Text: c.text, Modifications: []Modification{c.m}}}}
 		checkRefused(t, j.Validate(full), c.want)

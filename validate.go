@@ -1,6 +1,8 @@
 package pleat
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -281,7 +283,11 @@ func (v *validation) ligand(i int) {
 	case len(forms) > 0 && !slices.Contains(forms, FormSMILES):
 		v.formFault(i, "takes ligands as CCD codes only, not as SMILES")
 	default:
-		if err := CheckSMILES(s.Text); err != nil {
+		_, err := CheckSMILES(s.Text)
+		switch {
+		case err != nil && dictionaryCode(s.Text) != "":
+			v.textFault(i, " %s, with is_ccd true", err)
+		case err != nil:
 			v.textFault(i, " %s", err)
 		}
 	}
@@ -306,20 +312,39 @@ func (v *validation) formFault(i int, what string) {
 	v.fault(v.job.Sequences[i].Path(i)+".sequence", ": the model %q %s", v.model.Name, what)
 }
 
-// CheckSMILES checks the text of a ligand that is a SMILES. The error is a sentence without its subject.
-func CheckSMILES(s string) error {
+// CheckSMILES checks the text of a ligand that is a SMILES, and returns the number of its atoms other than hydrogen.
+// The error is a sentence without its subject.
+func CheckSMILES(s string) (heavy int, err error) {
 	if len(s) > MaxSMILES {
-		return fmt.Errorf("has %d letters; a SMILES may have %d", len(s), MaxSMILES)
+		return 0, fmt.Errorf("has %d letters; a SMILES may have %d", len(s), MaxSMILES)
 	}
 	if at := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }); at >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[at:])
-		return fmt.Errorf("has %s at position %d; a SMILES has printable ASCII only, and a name belongs elsewhere",
+		return 0, fmt.Errorf("has %s at position %d; a SMILES has printable ASCII only, and a name belongs elsewhere",
 			words.Character(r), at+1)
 	}
-	if _, err := chem.CheckSMILES(s); err != nil {
-		return fmt.Errorf("is no SMILES: %w", err)
+	if strings.HasPrefix(s, "InChI=") {
+		return 0, errors.New("is an InChI; it must be a SMILES")
 	}
-	return nil
+	heavy, err = chem.CheckSMILES(s)
+	if code := dictionaryCode(s); err != nil && code != "" {
+		return 0, fmt.Errorf("is no SMILES, but %s is a code of the Chemical Component Dictionary; give it as a CCD "+
+			"code", code)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("is no SMILES: %w", err)
+	}
+	return heavy, nil
+}
+
+// dictionaryCode returns the code of the Chemical Component Dictionary that a text is, also in the form CCD_ATP, in
+// capitals; empty: it is none.
+func dictionaryCode(text string) string {
+	code := strings.TrimPrefix(strings.ToUpper(text), "CCD_")
+	if _, known := chem.LookUp(code); !known {
+		return ""
+	}
+	return code
 }
 
 // IsCCD reports whether s has the form of a code of the Chemical Component Dictionary: 1 to 5 capitals and digits.
@@ -368,25 +393,45 @@ func (v *validation) modifications(i int, path string) {
 	}
 }
 
-// parent checks that a modified residue of a sequence is a form of the residue that its letter names. Examples of
-// programs put modified nucleotides at other letters, and the dictionary derives some of DNA from those of RNA, so that
-// these may be forms of any nucleotide.
+// otherOrigins are amino acids besides its parent in the Chemical Component Dictionary that a modified residue is made of:
+// the list of modifications of UniProt (ptmlist.txt).
+var otherOrigins = map[string]string{"PCA": "E", "FGL": "CS", "DHA": "C"}
+
+// parent checks that a modified residue of a sequence is a form of the residue that its letter names. Documents of other
+// programs have modified nucleotides at the letters of other bases, as the example of AlphaFold 3 has 5MC at U.
 func (v *validation) parent(field string, s *Sequence, m *Modification) {
 	code, letter := chem.Parent(m.CCD), s.Text[m.Residue-1]
-	right := chem.ResidueLetter(string(Protein), code)
+	right := letterOf(s.Kind, code)
 	switch {
 	case code == "":
-	case (right != 0) != (s.Kind == Protein):
+	case right == 0:
 		v.fault(field, " is %s, a form of %s, but the chain is %s", m.CCD, code, s.Kind)
+	case letter == right:
 	case code == m.CCD && chem.IsResidueCode(string(s.Kind), code):
-		if code != chem.ResidueCode(string(s.Kind), letter) {
-			v.fault(field, " is %s, a standard residue, but residue %d is %c; change the letter in sequence", m.CCD,
-				m.Residue, letter)
-		}
-	case right != 0 && letter != right && letter != 'X':
+		v.fault(field, " is %s, a standard residue, but residue %d is %c; change the letter in sequence", m.CCD,
+			m.Residue, letter)
+	case s.Kind == Protein && letter != 'X' && strings.IndexByte(otherOrigins[m.CCD], letter) < 0:
 		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1, and the letter must "+
 			"be %c or X", m.CCD, code, right, m.Residue, letter, right)
 	}
+}
+
+// ParentLetter returns the letter that a modified residue stands at in a chain of a kind; 0: the Chemical Component
+// Dictionary names no parent of it, or one of another kind of chain.
+func ParentLetter(k EntityKind, ccd string) byte { return letterOf(k, chem.Parent(ccd)) }
+
+// letterOf returns the letter of a standard residue in a chain of a kind; 0: the chain cannot have it. The dictionary
+// derives some nucleotides of DNA from those of RNA, which have the same bases but for U and T.
+func letterOf(k EntityKind, code string) byte {
+	other := map[EntityKind]EntityKind{RNA: DNA, DNA: RNA}[k]
+	letter := cmp.Or(chem.ResidueLetter(string(k), code), chem.ResidueLetter(string(other), code))
+	switch {
+	case k == DNA && letter == 'U':
+		return 'T'
+	case k == RNA && letter == 'T':
+		return 'U'
+	}
+	return letter
 }
 
 // letters converts a polymer's text to upper case, removes white space and checks every letter against the alphabet.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -222,4 +223,29 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("read otherwise than encoding/json:\n%s\n%s", a, b)
 		}
 	})
+}
+
+// A text that encoding/json refuses is refused with its place, whatever its size.
+func TestCheckSyntax(t *testing.T) {
+	t.Parallel()
+	many := "[" + strings.Repeat("0,", MaxValues) + "0"
+	for text, want := range map[string]string{
+		`{"a":[1,2]}`:             "",
+		`{"a":1,"a":2}`:           "", // encoding/json takes the last one
+		many + "]":                "",
+		"":                        "it is empty; it must be a JSON document",
+		" \n":                     "it is empty; it must be a JSON document",
+		"{\"a\":\n[1,]}":          `it is not JSON: line 2, column 4: unexpected ']': no comma may stand before it`,
+		`{"a":NaN}`:               "it is not JSON: line 1, column 6: NaN is no value of JSON; it has null",
+		`{} {}`:                   "it has data after its JSON document, at line 1, column 4",
+		`{"a":`:                   "it is not JSON: it ends too early, at line 1, column 6",
+		"\ufeff{}":                "it is not JSON: line 1, column 1: unexpected U+FEFF (a byte order mark)",
+		"\x00":                    `it is not JSON: line 1, column 1: unexpected '\x00'`,
+		many + "x":                fmt.Sprintf(`it is not JSON: line 1, column %d: unexpected 'x'`, len(many)+1),
+		strings.Repeat("[", 1000): strings.Repeat("[0]", 32) + " is nested more than 32 levels deep",
+	} {
+		if err := CheckSyntax("it", []byte(text)); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%.20q: %v; want %s", text, err, want)
+		}
+	}
 }

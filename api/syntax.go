@@ -2,12 +2,33 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
 	"pleat/internal/words"
 )
+
+// CheckSyntax returns an error with line, column and the likely cause if a text of any size is not one JSON document.
+// what names it in the message. Unlike [Decode] it accepts whatever encoding/json does.
+func CheckSyntax(what string, data []byte) error {
+	if json.Valid(data) {
+		return nil
+	}
+	d := &decoder{root: &location{name: what}, data: data, values: math.MinInt} // there is no limit of values
+	if d.peek() == 0 && d.at == len(data) {
+		return broken("%s is empty; it must be a JSON document", what)
+	}
+	if err := d.skip(d.root, 0); err != nil {
+		return err
+	}
+	if d.space(); d.at < len(data) {
+		return broken("%s has data after its JSON document, at %s", what, d.place(d.at))
+	}
+	return broken("%s is not JSON", what)
+}
 
 // place returns the position of a byte of the document for a message.
 func (d *decoder) place(at int) string {

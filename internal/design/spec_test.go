@@ -246,12 +246,12 @@ var refusedSpecs = []struct{ old, new, want string }{
 	{"entities:", "entities: &a", "line 1 of binder.yaml has the anchor &a; anchors are not taken"},
 	{"entities:", "constraints: [{total_len: {min: 500, max: 900}}]\nentities:", "constraints[0].total_len in binder.yaml " +
 		"(line 1) is 500 to 900; the design has 17 to 27 residues, target and binder together"},
-	{"  - file:", "  - ligand: {id: L, smiles: C1CC}\n  - file:", "entities[1].ligand.smiles in binder.yaml (line 5) at " +
-		"position 2: the ring is not closed"},
-	{"  - file:", "  - ligand: {id: L, smiles: CC)}\n  - file:", "entities[1].ligand.smiles in binder.yaml (line 5) at " +
-		`position 3: ")" cannot stand here`},
-	{"  - file:", "  - ligand: {id: L, smiles: 'C[Xx]'}\n  - file:", "entities[1].ligand.smiles in binder.yaml (line 5) at " +
-		`position 2: "[Xx]" is no atom`},
+	{"  - file:", "  - ligand: {id: L, smiles: C1CC}\n  - file:", "entities[1].ligand.smiles in binder.yaml (line 5) " +
+		"is no SMILES: at position 2: the ring is not closed"},
+	{"  - file:", "  - ligand: {id: L, smiles: CC)}\n  - file:", "entities[1].ligand.smiles in binder.yaml (line 5) " +
+		`is no SMILES: at position 3: ")" cannot stand here`},
+	{"  - file:", "  - ligand: {id: L, smiles: 'C[Xx]'}\n  - file:", "entities[1].ligand.smiles in binder.yaml (line 5) " +
+		`is no SMILES: at position 2: "[Xx]" is no atom`},
 	{"  - file:", "  - ligand: {id: L, smiles: 'CC(=O)[O-].[Na+]'}\n  - file:", ""},
 	{"12..20", "1..3C", ""},
 	{"entities:", "constraints: [{bond: {atom1: [G, 13, SG], atom2: [A, 1, N]}}]\nentities:", "constraints[0].bond." +

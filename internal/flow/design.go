@@ -107,7 +107,11 @@ func readDesign(f *fields, p *Plan) {
 		if f.raw("protocolName") != nil {
 			f.fail(f.pathOf("protocol"), " and protocolName name one field twice")
 		}
-		f.raws["protocolName"] = f.raws["protocol"]
+		if slices.Contains(design.Protocols, protocol) {
+			f.raws["protocolName"] = f.raws["protocol"]
+		} else {
+			f.failWord("protocol", protocol, design.Protocols)
+		}
 	}
 	if raw := string(f.raw("files")); !hasSpec && raw != "" && raw != "[]" {
 		f.fail(f.pathOf("files"), " are those that inputYML names, which is absent")
@@ -115,8 +119,19 @@ func readDesign(f *fields, p *Plan) {
 	var err error
 	d.Params, err = design.ReadParams(f.raws, f.path, door)
 	f.refuse(err)
+	checkRedesign(f, d)
 	p.Seed = d.Params.Seed
 	f.failMisspelt()
+}
+
+// checkRedesign refuses a redesign under another protocol, unless the protocol is none, which is the first fault.
+func checkRedesign(f *fields, d *DesignPlan) {
+	if f.raw("redesign") == nil || d.Task == nil || d.Params.Protocol == pleat.SequenceOnly ||
+		!f.ok("protocol", "protocolName") {
+		return
+	}
+	f.fail(f.pathOf("redesign"), " is taken with the protocol %s alone, and the protocol is %s", pleat.SequenceOnly,
+		d.Params.Protocol)
 }
 
 // readOwnSpec reads a spec of the caller's and the files that it may name.
@@ -161,9 +176,6 @@ func readDesignTask(f *fields, p *Plan) string {
 	readTargetChains(f, t)
 	t.Epitope = readResidues(f, "epitope", maxEpitope)
 	t.Avoid = readResidues(f, "avoid", maxEpitope)
-	if f.raw("redesign") != nil {
-		f.fail(f.pathOf("redesign"), " is taken with the protocol %s alone", pleat.SequenceOnly)
-	}
 	readBinder(f, t)
 	if !t.Structure() && len(t.Chains) > 0 {
 		f.fail(f.pathOf("targetChains"), " is taken for structures alone")

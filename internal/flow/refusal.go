@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"pleat"
-	"pleat/internal/chem"
 )
 
 // readTargetSMILES reads the SMILES of a target.
@@ -15,10 +14,7 @@ func readTargetSMILES(f *fields) string {
 	if s == "" {
 		return ""
 	}
-	if i := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
-		f.fail(f.pathOf("smiles"), " is %q, with %q at position %d; a SMILES has printable ASCII characters without "+
-			"spaces", pleat.Clip(s), pleat.Clip(string([]rune(s[i:])[:1])), i+1)
-	} else if _, err := chem.CheckSMILES(s); err != nil {
+	if _, err := pleat.CheckSMILES(s); err != nil {
 		f.fail(f.pathOf("smiles"), " %s", err)
 	}
 	return s

@@ -11,9 +11,10 @@ import (
 func TestParseRequestRefusesUnknownFields(t *testing.T) {
 	t.Parallel()
 	const (
-		qna    = `"pdbId":"1UBQ","question":"why?"`
-		md     = `"preset":"single_idr_fasta","sequence":"GSGSGS"`
-		target = `"target":{"sequence":"MKTGS"}`
+		qna      = `"pdbId":"1UBQ","question":"why?"`
+		md       = `"preset":"single_idr_fasta","sequence":"GSGSGS"`
+		target   = `"target":{"sequence":"MKTGS"}`
+		redesign = `"target":{"pdbId":"1UBQ"},"redesign":[{"chain_id":"A"}]`
 	)
 	for _, c := range []struct{ alias, input, want string }{
 		{"qna", qna + `,"mood":1`, `unknown field "mood" in workflow_input; it may have isPublic, webhooks, question, `},
@@ -35,6 +36,14 @@ func TestParseRequestRefusesUnknownFields(t *testing.T) {
 			`unknown field "weight" in workflow_input.epitope[0]; it may have chain_id, res_idx`},
 		{"design", target + `,"files":[{"libraryItemId":"x"}]`, `workflow_input.files are those that inputYML names`},
 		{"design", target + `,"sequence":"MKT"`, `unknown field "sequence" in workflow_input; it may have`},
+		{"design", redesign + `,"protocol":"sequence-only"`, `workflow_input.protocol is "sequence-only"; did you mean "sequence_only"?`},
+		{"design", redesign + `,"protocolName":"sequenceOnly"`,
+			`workflow_input.protocolName is "sequenceOnly"; did you mean "sequence_only"?`},
+		{"design", redesign + `,"protocol":"inverse folding"`, `workflow_input.protocol is "inverse folding"; it must be protein-anything, `},
+		{"design", redesign + `,"protocol":"peptide-anything"`,
+			`workflow_input.redesign is taken with the protocol sequence_only alone, and the protocol is peptide-anything`},
+		{"design", redesign, `workflow_input.redesign is taken with the protocol sequence_only alone, and the protocol is protein-anything`},
+		{"design", redesign + `,"protocol":"sequence_only"`, ""},
 		{"compare", `"of":["pdb:1UBQ","pdb:1UBI"],"align":true`, `unknown field "align" in workflow_input; it may have`},
 		{"alignment", `"sequences":["MKTAYIAK"],"database":"x"`, `unknown field "database" in workflow_input; it may have`},
 

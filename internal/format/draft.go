@@ -274,7 +274,7 @@ func smilesLigand(at, text string) (pleat.Sequence, error) {
 	if q.Text == "" {
 		return q, pleat.Invalidf("%s is empty; it must be a SMILES", at)
 	}
-	if err := pleat.CheckSMILES(q.Text); err != nil {
+	if _, err := pleat.CheckSMILES(q.Text); err != nil {
 		return q, pleat.Invalidf("%s %s", at, err)
 	}
 	return q, nil

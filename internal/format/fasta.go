@@ -282,7 +282,38 @@ func (d *draft) guessKind(at, text string) pleat.EntityKind {
 // width is the number of letters per line of a written file.
 const width = 80
 
-// writeFASTA writes one record for each chain, with headers in the form of Boltz.
+// residueTexts returns the text of each residue of polymer i: its letter or, as Chai writes it, the code of the
+// modified residue in parentheses. A code is noted that would be read at another letter.
+func residueTexts(q *pleat.Sequence, i int, out *writing) []string {
+	texts := strings.Split(q.Text, "")
+	for k, m := range q.Modifications {
+		letter := parentOf(q.Kind, m.CCD)
+		if byte(letter) != q.Text[m.Residue-1] {
+			out.addNote("%s.modifications[%d] is not in the file: its code %s would be read there at the letter %c, "+
+				"not %c", q.Path(i), k, m.CCD, letter, q.Text[m.Residue-1])
+			continue
+		}
+		texts[m.Residue-1] = "(" + m.CCD + ")"
+	}
+	return texts
+}
+
+// wrap joins the texts of residues in lines of at most so many letters, unless a text alone has more.
+func wrap(texts []string, width int) string {
+	var b strings.Builder
+	column := 0
+	for _, text := range texts {
+		if column > 0 && column+len(text) > width {
+			b.WriteByte('\n')
+			column = 0
+		}
+		b.WriteString(text)
+		column += len(text)
+	}
+	return b.String()
+}
+
+// writeFASTA writes one record for each chain, with headers in the form of Boltz and modified residues in that of Chai.
 func writeFASTA(j *pleat.Job, out *writing) ([]byte, error) {
 	var b strings.Builder
 	out.addNote("name %q is not in the file: the format has no place for it, so the file is named after it",
@@ -300,16 +331,14 @@ func writeFASTA(j *pleat.Job, out *writing) ([]byte, error) {
 		if label != q.Label {
 			out.addNote("%s.label was written on one line", q.Path(i))
 		}
-		for _, chain := range q.Chains {
-			b.WriteString(strings.TrimSpace(">"+chain+"|"+kind+" "+label) + "\n")
-			text := q.Text
-			for q.Polymer() && len(text) > width {
-				b.WriteString(text[:width] + "\n")
-				text = text[width:]
-			}
-			b.WriteString(text + "\n")
+		text := q.Text
+		if q.Polymer() {
+			text = wrap(residueTexts(q, i, out), width)
 		}
-		out.properties(q, i, "modifications", "cyclic", "property_type")
+		for _, chain := range q.Chains {
+			b.WriteString(strings.TrimSpace(">"+chain+"|"+kind+" "+label) + "\n" + text + "\n")
+		}
+		out.properties(q, i, "cyclic", "property_type")
 	}
 	out.constraints(&j.Constraints)
 	out.params(j, nil)

@@ -138,6 +138,9 @@ func Import(text string, as Name, opt Options) (Imported, error) {
 	if strings.TrimSpace(text) == "" {
 		return Imported{}, pleat.Invalidf("the file is empty")
 	}
+	if err := checkForeign(text); err != nil {
+		return Imported{}, err
+	}
 	if as == "" {
 		var err error
 		if as, err = guess(text); err != nil {

@@ -15,6 +15,7 @@ import (
 var (
 	yamlJob   = regexp.MustCompile(`(?m)^["']?sequences["']?[ \t]*:`)
 	bareText  = regexp.MustCompile(`^[A-Za-z0-9:/*()\s]+$`)
+	oneColumn = regexp.MustCompile(`(?i)^"?(id|name|seq|sequences?|smiles)"?[ \t]*\n+[^>\n]`)
 	tableHead = regexp.MustCompile(`^[A-Za-z_" ]+([,;\t][A-Za-z_" ]+)+\n.*[,;\t]`)
 )
 
@@ -37,6 +38,9 @@ func guess(text string) (Name, error) {
 	switch {
 	case yamlJob.MatchString(text):
 		return Boltz, nil
+	case isSMILESList(start):
+		return "", pleat.Invalidf("the file is a list of SMILES; each ligand of a job needs a header of its own, " +
+			"such as >L|smiles")
 	case bareText.MatchString(start):
 		return FASTA, nil
 	case tableHead.MatchString(start):
@@ -148,6 +152,9 @@ func guessTable(text string) Name {
 	separator, text := separatorOf(text[:min(len(text), longest)])
 	head, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
 	if !strings.ContainsRune(head, separator) {
+		if oneColumn.MatchString(text) {
+			return ColabFold // whose reader says which columns there must be
+		}
 		return ""
 	}
 	columns := map[string]bool{}

@@ -121,7 +121,11 @@ func parentOf(kind pleat.EntityKind, code string) rune {
 		kinds = []pleat.EntityKind{pleat.Protein, pleat.DNA, pleat.RNA}
 	}
 	for _, k := range kinds {
-		letter := structure.Letter(structureKinds[k], code)
+		parent := pleat.ParentLetter(k, code)
+		if kind == "" && !chem.IsResidueCode(string(k), chem.Parent(code)) {
+			parent = 0 // it is that of another kind
+		}
+		letter := cmp.Or(parent, structure.Letter(structureKinds[k], code))
 		if known := pleat.KnownLetters(k); strings.IndexByte(known, letter) >= 0 {
 			return rune(letter)
 		}
@@ -247,7 +251,8 @@ func (p *chainReader) fault(i int) error {
 	at := fmt.Sprintf("line %d, column %d", p.line.number, i+1)
 	switch l {
 	case '-', '.':
-		return pleat.Invalidf("%s: %q is a gap; give the sequence without its alignment", at, l)
+		return pleat.Invalidf("%s: %q is a gap; give the sequence alone, and an alignment as its msa, which is "+
+			"--alignment of pleat fold", at, l)
 	case '[', '{', ')':
 		return pleat.Invalidf("%s: %q cannot stand here; a modified residue is written as the code of its component "+
 			"in parentheses in the place of its letter, such as (SEP)", at, l)

@@ -1,8 +1,11 @@
 package format
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"pleat"
 )
 
 // TestNameOf checks the names of records with headers as programs write them.
@@ -56,15 +59,15 @@ func TestRecords(t *testing.T) {
 		{
 			name: "modified residues",
 			text: ">protein|name=a\nRKDES(MSE)EES(SEP)GG\n>rna|name=r\nGG(PSU)CU\n>dna|name=d\n(DG)AT(5CM)T\n" +
-				">protein|name=p\nA(0AF)(ALA)G\n",
+				">protein|name=p\nA(0AF)(ALA)G(CRO)\n",
 			want: FASTA,
 			jobs: [][]string{{"given", "protein A RKDESMEESSGG MSE@6 SEP@10 (a)", "rna B GGUCU PSU@3 (r)", "dna C GATCT 5CM@4 (d)",
-				"protein D AXAG 0AF@2 (p)"}},
+				"protein D AWAGX 0AF@2 CRO@5 (p)"}},
 			notes: []string{
 				`record "a": codes in parentheses became modified residues: 6 MSE (M) and 10 SEP (S)`,
 				`record "r": codes in parentheses became modified residues: 3 PSU (U)`,
 				`record "d": codes in parentheses became modified residues: 4 5CM (C)`,
-				`record "p": codes in parentheses became modified residues: 2 0AF (X)`,
+				`record "p": codes in parentheses became modified residues: 2 0AF (W) and 5 CRO (X)`,
 			},
 		},
 		{
@@ -158,7 +161,7 @@ func TestRecordFaults(t *testing.T) {
 		">a\nS(ph)G\n":                                 "line 2, column 2: after '(' must stand the code of a modified residue",
 		">a\nS(SEP\n":                                  "after '(' must stand the code",
 		">a\nCC(C)C\n":                                 "residue 3: the letter of which (C) is a modification is not known",
-		">a\nCC(0AF)C\n":                               "residue 3: the letter of which (0AF) is a modification is not known",
+		">a\nCC(CRO)C\n":                               "residue 3: the letter of which (CRO) is a modification is not known",
 		"PK\x03\x04\x14":                               "the file is a ZIP archive, such as an .xlsx workbook",
 		"\ufffd\ufffdi\x00d\x00":                       "the file is UTF-16 text",
 		"i\x00d\x00":                                   "the file is UTF-16 text without a byte order mark",
@@ -189,5 +192,30 @@ func TestDecode(t *testing.T) {
 		if got != want && (err == nil || !strings.HasPrefix(got, want)) {
 			t.Errorf("%q: %q; want %q", data, got, want)
 		}
+	}
+}
+
+// A modified residue is written as it is read, if its letter can be told from its code.
+func TestFASTAOfModifiedResidues(t *testing.T) {
+	j := pleat.Job{Name: "x", Sequences: []pleat.Sequence{{
+		Kind:  pleat.Protein,
+		Text:  strings.Repeat("A", 78) + "MSK",
+		Count: 2,
+		Modifications: []pleat.Modification{
+			{Residue: 79, CCD: "MSE"}, {Residue: 80, CCD: "SEP"}, {Residue: 81, CCD: "XYZ"},
+		},
+	}}}
+	if err := j.Validate(everything); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Export(&j, FASTA)
+	const chain = "\n(MSE)(SEP)K\n"
+	if err != nil || strings.Count(string(f.Text), strings.Repeat("A", 78)+chain) != 2 {
+		t.Errorf("%v\n%s", err, f.Text)
+	}
+	const lost = "sequences[0].proteinChain.modifications[2] is not in the file: its code XYZ would be read there at " +
+		"the letter X, not K"
+	if !slices.Contains(f.Notes, lost) {
+		t.Errorf("notes %q", f.Notes)
 	}
 }

@@ -130,7 +130,11 @@ func columnsOf(fields []string, in *reading, need, known []string) ([]string, er
 	}
 	for _, c := range need {
 		if !slices.Contains(columns, c) {
-			return nil, pleat.Invalidf("the file has the columns %s; it must have %s",
+			what := "columns"
+			if len(columns) == 1 {
+				what = "one column"
+			}
+			return nil, pleat.Invalidf("the file has the %s %s; it must have %s", what,
 				pleat.Clip(strings.Join(columns, ", ")), strings.Join(need, " and "))
 		}
 	}

@@ -47,6 +47,9 @@ func readArchive(raw []byte) (Errors, error) {
 	}
 	defer in.Close()
 	m, err := readArray(bufio.NewReaderSize(in, 64<<10))
+	if err == nil {
+		err = checkUnit(m)
+	}
 	return Errors{Matrix: m}, err
 }
 

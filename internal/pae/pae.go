@@ -8,9 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"pleat"
+	"pleat/api"
 	"pleat/internal/structure"
 )
 
@@ -45,7 +48,7 @@ var names = []string{"predicted_aligned_error", "pae", "token_pair_pae"}
 // Read reads the PAE of a file, of at most 256 MiB. It is JSON or, with the same names, an archive of NumPy (.npz). In
 // JSON it is one object, alone or in a list, as AlphaFold 2 and 3, the AlphaFold database (versions 1 to 6) and Server,
 // ColabFold, OpenFold3 and Protenix write it. A value that is missing or no number from 0 is an error, as is a matrix
-// that is not square. An error has CodeInvalid, unless it is one of r.
+// that is not square, and one that seems to hold fractions. An error has CodeInvalid, unless it is one of r.
 func Read(r io.Reader) (Errors, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	switch {
@@ -64,8 +67,8 @@ func Read(r io.Reader) (Errors, error) {
 
 // ReadJSON reads the PAE of a JSON document. An error has CodeInvalid; it is ErrNone if the document has no PAE.
 func ReadJSON(text []byte) (Errors, error) {
-	if !json.Valid(text) {
-		return Errors{}, pleat.Invalidf("the PAE file is not JSON: %s", pleat.Clip(syntaxError(text)))
+	if err := api.CheckSyntax("the PAE file", text); err != nil {
+		return Errors{}, pleat.Invalidf("%s", err)
 	}
 	object, several := soleObject(text)
 	if object == nil {
@@ -79,13 +82,23 @@ func ReadJSON(text []byte) (Errors, error) {
 	if err == nil && several {
 		err = pleat.Invalidf("the PAE file is a list of several predictions; it must have one")
 	}
+	if err == nil && d.Most <= 1 {
+		err = checkUnit(out.Matrix)
+	}
 	return out, err
 }
 
-// syntaxError returns what is wrong with a text that is not JSON.
-func syntaxError(text []byte) string {
-	var none json.RawMessage
-	return fmt.Sprint(json.Unmarshal(text, &none))
+// maxFractionRows is the number of rows up to which all errors of a prediction may well be at most 1 Å.
+const maxFractionRows = 4
+
+// checkUnit returns an error for a matrix that seems to hold fractions of the largest error, which read as Å
+// would say that the model is sure of everything.
+func checkUnit(m structure.Matrix) error {
+	if m.N <= maxFractionRows || slices.Max(m.V) > 1 {
+		return nil
+	}
+	return pleat.Invalidf("the PAE has no value above 1 in its %d rows, so that it seems to hold fractions; it must "+
+		"have errors in Å, or, in JSON, a max_predicted_aligned_error above 1 if these are in Å", m.N)
 }
 
 // soleObject returns the object that a valid JSON document is, alone or as the first one in a list; nil: it is none.
@@ -111,6 +124,8 @@ type document struct {
 	PAE       Matrix `json:"pae"`
 	Protenix  Matrix `json:"token_pair_pae"`
 
+	Most largest `json:"max_predicted_aligned_error"` // in Å, that the model can state; 0: not known
+
 	// The pairs of residues of version 1 of the AlphaFold database, and their errors.
 	First    json.RawMessage `json:"residue1"`
 	Second   json.RawMessage `json:"residue2"`
@@ -119,6 +134,19 @@ type document struct {
 	// The tokens that the rows of AlphaFold 3 are about.
 	Chains   json.RawMessage `json:"token_chain_ids"`
 	Residues json.RawMessage `json:"token_res_ids"`
+}
+
+// largest is a number; 0: it is none.
+type largest float64
+
+// UnmarshalJSON reads a number, and leaves 0 for anything else: no more than the unit depends on it.
+func (l *largest) UnmarshalJSON(text []byte) error {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		v = 0
+	}
+	*l = largest(v)
+	return nil
 }
 
 // errors returns the only PAE of the document.

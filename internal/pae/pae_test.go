@@ -81,7 +81,7 @@ func TestRefusals(t *testing.T) {
 		{`{"pae":[[0]],"pae":[[1]]}`, "the PAE has the same name twice; it must have one PAE"},
 		{`{"pae":[[0]],"token_pair_pae":[[1]]}`, "the PAE file has both pae and token_pair_pae; it must have one PAE"},
 		{`[{"pae":[[0]]},{"pae":[[1]]}]`, "the PAE file is a list of several predictions; it must have one"},
-		{`{"pae":[[NaN]]}`, "the PAE file is not JSON: invalid character 'N' looking for beginning of value"},
+		{`{"pae":[[NaN]]}`, "the PAE file is not JSON: line 1, column 10: NaN is no value of JSON; it has null"},
 		{`{"pae":[[0,1],[1,0]]` + tokens + `[1]}`,
 			"the PAE file has 2 rows, but 2 token_chain_ids and 1 token_res_ids"},
 		{`{"pae":[[0,1],[1,0]]` + tokens + `[1,null]}`, "the PAE file has null for the token of row 2"},
@@ -116,6 +116,32 @@ func TestRefusals(t *testing.T) {
 		_, err := Read(strings.NewReader(c.text))
 		if pleat.CodeOf(err) != pleat.CodeInvalid || err.Error() != c.want {
 			t.Errorf("%.60q\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// A matrix without a value above 1 is one of fractions, unless it is tiny or the file says that it is in Å.
+func TestUnit(t *testing.T) {
+	square := func(n int, value string) string {
+		row := "[" + strings.Repeat(","+value, n)[1:] + "]"
+		return "[" + strings.Repeat(","+row, n)[1:] + "]"
+	}
+	const fractions = "the PAE has no value above 1 in its 5 rows, so that it seems to hold fractions; it must have " +
+		"errors in Å, or, in JSON, a max_predicted_aligned_error above 1 if these are in Å"
+	for text, want := range map[string]string{
+		`{"pae":` + square(5, "0.9") + `}`:                                                fractions,
+		`{"pae":` + square(5, "0") + `}`:                                                  fractions,
+		`{"token_pair_pae":` + square(5, "1") + `}`:                                       fractions,
+		`{"pae":` + square(5, "0.9") + `,"max_predicted_aligned_error":0.9}`:              fractions,
+		`{"pae":` + square(5, "0.9") + `,"max_predicted_aligned_error":"31.75"}`:          fractions,
+		array("<f4", "(5, 5)", 100):                                                       fractions,
+		`{"pae":` + square(5, "0.9") + `,"max_predicted_aligned_error":31.75}`:            "",
+		`[{"predicted_aligned_error":` + square(5, "1.01") + `}]`:                         "",
+		`{"pae":` + square(4, "0.9") + `}`:                                                "",
+		`[{"max_predicted_aligned_error":1.5,"predicted_aligned_error":[[0.2,0],[0,0]]}]`: "",
+	} {
+		if _, err := Read(strings.NewReader(text)); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%.80q\n got %v\nwant %s", text, err, want)
 		}
 	}
 }

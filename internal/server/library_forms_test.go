@@ -55,7 +55,7 @@ func TestUploadedForms(t *testing.T) {
 		{"a.pdb.gz", zipped(zipped(smallPDB)), "", "", `: "a.pdb" is not what its name says`},
 		{"a.npz", "PK", "", "", `: "a.npz" is not what its name says: the PAE file is no archive of NumPy`},
 		{"pae.json", `{"pae":[[0,null],[1,0]]}`, "", "", "the PAE has null in row 1, column 2; it must be a number of Å"},
-		{"pae.json", `{"pae":[[0,NaN],[1,0]]}`, "", "", "it has NaN at line 1, column 12, where JSON must have a number"},
+		{"pae.json", `{"pae":[[0,NaN],[1,0]]}`, "", "", "it is not JSON: line 1, column 12: NaN is no value of JSON; it has null"},
 		{"a.gz", zipped(smallPDB), "", "", `: "a.gz" is of no known type; names may end in .pdb`},
 		{"a.mol2", "@<TRIPOS>MOLECULE\n", "", "", `: "a.mol2" is MOL2; convert it to SDF, for example with Open Babel`},
 		{"a.gro.gz", "x", "", "", `: "a.gro.gz" is a structure of GROMACS; convert it to PDB with gmx editconf`},

@@ -261,7 +261,7 @@ func flushRight(b []byte, start, width int) []byte {
 
 // Read reads a structure file and recognises mmCIF or PDB from its first 32 KiB.
 func Read(r io.Reader, lim Limits) (*Structure, error) {
-	in, pdb, err := recognise(r)
+	in, pdb, err := Recognise(r)
 	switch {
 	case err != nil:
 		return nil, err
@@ -271,8 +271,9 @@ func Read(r io.Reader, lim Limits) (*Structure, error) {
 	return ReadCIF(in, lim)
 }
 
-// recognise tells a PDB file from an mmCIF file, and returns its content.
-func recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
+// Recognise tells a PDB file from an mmCIF file by its first 32 KiB, and returns its content. The error of a file that
+// is neither, or is compressed, is a [*ParseError].
+func Recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, err := in.Peek(32 << 10)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -308,4 +309,4 @@ var pdbRecords = []string{"ATOM", "HETATM", "HEADER", "OBSLTE", "TITLE", "SPLIT"
 	"KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
 	"AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQADV", "SEQRES", "MODRES", "HET", "FORMUL", "HELIX",
 	"SHEET", "TURN", "SSBOND", "LINK", "CISPEP", "SITE", "CRYST1", "ORIGX", "SCALE", "MTRIX", "MODEL", "TER", "PARENT",
-	"USER"}
+	"USER", "PFRMAT", "TARGET"}

@@ -10,7 +10,7 @@ import (
 // residue before them, or precede that after them. A chain of a PDB file that does not fit its SEQRES is as Read has
 // it. Chain.Whole is set where the residues can have no other places in the sequence.
 func ReadWhole(r io.Reader, lim Limits) (*Structure, error) {
-	in, pdb, err := recognise(r)
+	in, pdb, err := Recognise(r)
 	if err != nil {
 		return nil, err
 	}

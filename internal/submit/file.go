@@ -18,7 +18,6 @@ import (
 	"pleat/internal/msa"
 	"pleat/internal/pae"
 	"pleat/internal/structure"
-	"pleat/internal/words"
 	"pleat/internal/yamltree"
 )
 
@@ -121,9 +120,16 @@ func (k FileKind) Check(r io.Reader) error {
 	return k.check(r)
 }
 
-// checkPDB checks that a file is a structure in PDB format, within fileLimits.
+// checkPDB checks that a file is a structure in PDB format, within fileLimits, and that its readers, which go by its
+// content, take it as that.
 func checkPDB(r io.Reader) error {
-	_, err := structure.ReadPDB(r, fileLimits)
+	content, pdb, err := structure.Recognise(r)
+	if err == nil && !pdb {
+		err = errors.New("it is an mmCIF file; give it a name that ends in .cif")
+	}
+	if err == nil {
+		_, err = structure.ReadPDB(content, fileLimits)
+	}
 	return err
 }
 
@@ -136,7 +142,13 @@ func checkCIF(r io.Reader) error {
 		return nil
 	}
 	crystal := bytes.Contains(bytes.ToLower(start.Bytes()), []byte("_atom_site_fract_x"))
-	_, err := structure.ReadCIF(io.MultiReader(&start, r), fileLimits)
+	content, pdb, err := structure.Recognise(io.MultiReader(bytes.NewReader(start.Bytes()), r))
+	if pdb {
+		return errors.New("it is a PDB file; give it a name that ends in .pdb")
+	}
+	if err == nil {
+		_, err = structure.ReadCIF(content, fileLimits)
+	}
 	if err != nil && bytes.Contains(start.Bytes(), []byte("_chem_comp_atom.")) {
 		return fmt.Errorf("it is no structure, and as a component it %w", unfit)
 	}
@@ -208,34 +220,14 @@ func checkJSON(r io.Reader) error {
 	if depthOf(data) > api.MaxDepth {
 		return fmt.Errorf("it is nested more than %d levels deep", api.MaxDepth)
 	}
-	var bad *json.SyntaxError
-	if err := json.Unmarshal(data, new(anyJSON)); !errors.As(err, &bad) {
-		if _, err = pae.ReadJSON(data); errors.Is(err, pae.ErrNone) {
-			return nil // of something else
-		}
+	if err := api.CheckSyntax("it", data); err != nil {
 		return err
 	}
-	at := int(bad.Offset)
-	line, column := words.LineAndColumn(data, at-1)
-	switch {
-	case at > 0 && json.Valid(data[:at-1]):
-		return fmt.Errorf("it has data after its JSON document, at line %d, column %d", line, column)
-	case at >= len(data):
-		return fmt.Errorf("it is not JSON: it ends too early, after byte %d", len(data))
+	if _, err = pae.ReadJSON(data); errors.Is(err, pae.ErrNone) {
+		return nil // of something else
 	}
-	for _, word := range []string{"NaN", "Infinity"} {
-		if strings.HasPrefix(string(data[max(0, at-1):min(len(data), at+8)]), word) {
-			return fmt.Errorf("it has %s at line %d, column %d, where JSON must have a number", word, line, column)
-		}
-	}
-	return fmt.Errorf("it is not JSON, at line %d, column %d", line, column)
+	return err
 }
-
-// anyJSON is decoded from any JSON document, of which it keeps nothing.
-type anyJSON struct{}
-
-// UnmarshalJSON accepts what encoding/json has checked.
-func (*anyJSON) UnmarshalJSON([]byte) error { return nil }
 
 // depthOf returns how deep the arrays and objects of a JSON document are nested. For anything else the number means
 // nothing.

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 )
@@ -30,6 +31,35 @@ func BenchmarkCheckJSON(b *testing.B) {
 	for b.Loop() {
 		if err := kind.Check(strings.NewReader(text)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A structure under the ending of another format is refused with its own, since readers go by the content.
+func TestStructuresUnderOtherEndings(t *testing.T) {
+	const pdb = "ATOM      1  CA  GLY A   1       0.000   0.000   0.000  1.00 50.00           C\n"
+	const cif = "# a comment\ndata_X\nloop_\n_atom_site.id\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n" +
+		"_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n" +
+		"_atom_site.Cartn_z\n1 CA ALA A 1 0 0 0\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"a.pdb", pdb, ""},
+		{"a.pdb", "PFRMAT TS\nTARGET T0001\nMODEL 1\n" + pdb, ""},
+		{"a.cif", cif, ""},
+		{"a.pdb", cif, "it is an mmCIF file; give it a name that ends in .cif"},
+		{"a.ent", cif, "it is an mmCIF file; give it a name that ends in .cif"},
+		{"a.cif", pdb, "it is a PDB file; give it a name that ends in .pdb"},
+		{"a.pdb", ">a\nMKT\n", "it is a FASTA file of sequences; want a structure in mmCIF or PDB format"},
+		{"a.pdb", "<html>", `it is neither mmCIF nor PDB: it starts with "<html>"`},
+		{"a.pdb", "REMARK 1\n", "PDB file: there are no atoms"},
+		{"a.cif", "", "it is empty"},
+	} {
+		kind, err := KindOfFile(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kind.Check(strings.NewReader(c.text)); err == nil && c.want != "" || err != nil &&
+			!strings.HasSuffix(err.Error(), cmp.Or(c.want, "no error")) {
+			t.Errorf("%s %.20q: %v; want %s", c.name, c.text, err, c.want)
 		}
 	}
 }

@@ -4,14 +4,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"path"
 	"slices"
 	"strings"
 
 	"pleat"
+	"pleat/internal/blob"
 	"pleat/internal/flow"
+	"pleat/internal/pae"
+	"pleat/internal/report"
 	"pleat/internal/store/people"
 	"pleat/internal/store/runs"
+	"pleat/internal/structure"
 )
 
 // checkSource checks that the source of a workflow exists and that owner may read it, and completes the ids of a fold
@@ -66,6 +71,62 @@ func (r *Resolver) checkSource(ctx context.Context, owner pleat.ProjectID, p *fl
 				"this service to fetch predicted structures by UniProt accession; "+
 				"upload the file to the library and use targetSource library")
 		}
+	}
+	return nil
+}
+
+// checkPrediction reads the predicted aligned errors that a plan names in the library, and the structure that they
+// belong to, as the run will. It waits until it is the caller's turn to compute.
+func (r *Resolver) checkPrediction(ctx context.Context, by Caller, p *flow.Plan) error {
+	if p.MD == nil || p.Source.PAE.Item == "" {
+		return nil
+	}
+	files, err := r.libraryFiles(ctx, by.In.Project, p.Source)
+	if err != nil {
+		return err
+	}
+	release, err := by.Turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	const field = "workflow_input.files.pae"
+	var errs pae.Errors
+	if err = r.readSource(ctx, files.PAE, field, func(in io.Reader) (err error) {
+		errs, err = pae.Read(in)
+		return err
+	}); err != nil || p.MD.Preset != flow.PresetGo {
+		return err
+	}
+	var s *structure.Structure
+	if err = r.readSource(ctx, files.Structure, "workflow_input.files.pdb", func(in io.Reader) (err error) {
+		s, err = structure.Read(in, fileLimits)
+		return err
+	}); err != nil {
+		return err
+	}
+	if _, err = report.Predicted(s, errs); err != nil {
+		return pleat.InvalidField(field, ": %s", err)
+	}
+	return nil
+}
+
+// readSource reads a file that a field names.
+func (r *Resolver) readSource(
+	ctx context.Context, file flow.SourceFile, field string, read func(io.Reader) error,
+) error {
+	in, _, err := r.Blobs.Open(ctx, file.Key)
+	if err != nil {
+		return ReadError(err)
+	}
+	defer in.Close()
+	err = read(blob.ContextReader(ctx, in))
+	var bad *structure.ParseError
+	if pleat.CodeOf(err) == pleat.CodeInvalid || errors.As(err, &bad) {
+		return pleat.InvalidField(field, ": %s", err)
+	}
+	if err != nil {
+		return ReadError(err)
 	}
 	return nil
 }

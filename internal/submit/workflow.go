@@ -103,8 +103,11 @@ func (r *Resolver) checkPlan(ctx context.Context, by Caller, p *flow.Plan) (*des
 	if err := by.CheckReadsSources(p); err != nil {
 		return nil, err
 	}
-	if err := r.checkSource(ctx, by.In.Project, p); err != nil || p.Design == nil {
+	if err := r.checkSource(ctx, by.In.Project, p); err != nil {
 		return nil, err
+	}
+	if p.Design == nil {
+		return nil, r.checkPrediction(ctx, by, p)
 	}
 	release, err := by.Turn(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -106,10 +107,25 @@ func onObject(
 // checkIdentifier returns a usage error for an argument that is not the identifier of a kind of object.
 func checkIdentifier(kind, arg string) error {
 	if !pleat.IsUUID(arg) {
+		if isFile(arg) {
+			return cli.Usagef("%q is a file; give the identifier of a %s, and see %s", pleat.Clip(arg), kind, ownFiles)
+		}
 		const text = "%q is not a %s: a %s's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057"
 		return cli.Usagef(text, pleat.Clip(arg), kind, kind)
 	}
 	return nil
+}
+
+// ownFiles is where people learn how to use structures of their own.
+const ownFiles = "the guide, «Store files in the library», for files of your own"
+
+// isFile reports whether an argument, in the place of what a server has, is a file or has the name of a structure.
+func isFile(arg string) bool {
+	if pleat.IsStructureFile(arg) {
+		return true
+	}
+	info, err := os.Stat(arg)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // printList prints a page of a list: with --json as JSON, otherwise as a table with one row per entry. The cursor of

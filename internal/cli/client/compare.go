@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,8 +41,12 @@ More than 4 structures are compared in a task of a worker, for which the command
 		},
 	}, keyOptional, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		for _, a := range args {
-			if pleat.IsUUID(a) {
+			switch {
+			case pleat.IsUUID(a):
 				a = "job:" + a
+			case !strings.Contains(a, ":") && isFile(a):
+				return cli.Usagef("%q is a file; give a job's identifier, library:ID or pdb:ID, and see %s", pleat.Clip(a),
+					ownFiles)
 			}
 			in.Of = append(in.Of, a)
 		}

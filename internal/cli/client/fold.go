@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -249,6 +250,10 @@ func foldRequests(cmd *cobra.Command, c *api.Client, args, models []string) ([]a
 // importFile reads a file, uploads what it names and sends it to the server, which returns its jobs; it prints the
 // notes on what a job cannot express. The path - is standard input. A file that is not valid is refused unsent.
 func importFile(cmd *cobra.Command, c *api.Client, path, model string) ([]api.CreateJob, uploadedInputs, error) {
+	if strings.EqualFold(filepath.Ext(pleat.StoredName(path)), ".a3m") { // a job of each row would be none of its use
+		return nil, uploadedInputs{}, cli.Usagef("%s is an alignment; give the sequence as FASTA, and the alignment "+
+			"with --alignment", path)
+	}
 	text, dir, err := readInput(cmd, path, path, format.MaxDetach)
 	if err != nil {
 		return nil, uploadedInputs{}, err
