@@ -393,12 +393,12 @@ func (v *validation) modifications(i int, path string) {
 	}
 }
 
-// otherOrigins are amino acids besides its parent in the Chemical Component Dictionary that a modified residue is made of:
-// the list of modifications of UniProt (ptmlist.txt).
+// otherOrigins are the amino acids that a modified residue is made of besides its parent in the Chemical Component
+// Dictionary: the list of modifications of UniProt (ptmlist.txt).
 var otherOrigins = map[string]string{"PCA": "E", "FGL": "CS", "DHA": "C"}
 
-// parent checks that a modified residue of a sequence is a form of the residue that its letter names. Documents of other
-// programs have modified nucleotides at the letters of other bases, as the example of AlphaFold 3 has 5MC at U.
+// parent checks that a modified residue of a sequence is a form of the residue that its letter names. Documents of
+// other programs have modified nucleotides at other bases, as the example of AlphaFold 3 has 5MC at U.
 func (v *validation) parent(field string, s *Sequence, m *Modification) {
 	code, letter := chem.Parent(m.CCD), s.Text[m.Residue-1]
 	right := letterOf(s.Kind, code)

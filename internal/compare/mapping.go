@@ -62,7 +62,8 @@ func (n names) of(c *structure.Chain) string {
 	return string(out)
 }
 
-// sameComponent reports whether two residues of a polymer are the same: SEP and SER are not, although they share a letter.
+// sameComponent reports whether two residues of a polymer are the same: SEP and SER are not, although they share a
+// letter.
 func sameComponent(kind structure.Kind, a, b *structure.Residue) bool {
 	return structure.CanonicalComponent(kind, a.Comp) == structure.CanonicalComponent(kind, b.Comp)
 }
