@@ -208,28 +208,30 @@ func (p *smilesParser) symbol() error {
 	c := p.text[p.at]
 	order, isBond := orders[c]
 	first := len(p.atoms) == 0
+	bonds := !first && !p.pending // a bond may stand here
+	opened := p.at > 0 && p.text[p.at-1] == '('
 	rest := p.text[p.at:]
 	switch {
 	case c == '[':
 		return p.bracket()
-	case c == '(' && !first && !p.pending && p.text[p.at-1] != '(':
+	case c == '(' && bonds && !opened:
 		p.open = append(p.open, branch{p.at, p.last})
-	case c == ')' && len(p.open) > 0 && !p.pending && p.text[p.at-1] != '(':
+	case c == ')' && len(p.open) > 0 && bonds && !opened:
 		p.last = p.open[len(p.open)-1].atom
 		p.open = p.open[:len(p.open)-1]
-	case !first && !p.pending && (strings.HasPrefix(rest, "->") || strings.HasPrefix(rest, "<-")):
+	case bonds && (strings.HasPrefix(rest, "->") || strings.HasPrefix(rest, "<-")):
 		p.pending, p.order = true, dative
 		p.at++
-	case isBond && !first && !p.pending:
+	case isBond && bonds:
 		p.pending, p.order = true, order
 	case c >= '0' && c <= '9' && !first:
-		return p.ring(p.text[p.at:p.at+1], 1)
+		return p.ring(rest[:1], 1)
 	case c == '%' && !first:
-		if len(p.text) < p.at+3 || !digits(p.text[p.at+1:p.at+3]) {
+		if len(rest) < 3 || !digits(rest[1:3]) {
 			return p.fault("two digits must follow %%")
 		}
-		return p.ring(p.text[p.at+1:p.at+3], 3)
-	case c == '.' && p.several && !first && !p.pending && p.text[p.at-1] != '(':
+		return p.ring(rest[1:3], 3)
+	case c == '.' && p.several && bonds && !opened:
 		p.pending, p.last = true, -1
 	case c == '.' && !p.several:
 		return p.fault("a component is one molecule, without '.'")

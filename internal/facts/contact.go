@@ -140,10 +140,17 @@ func (f *Facts) contacts(ctx context.Context) error {
 	if x.Lacks(ChargedAtoms, x.Select(anySite)).Refusal() == "" {
 		f.BridgeN = &bridges
 	}
+	return f.listInterfaces(ctx, byPair, sides)
+}
+
+// listInterfaces adds the first interfaces, which are those of two polymers, with the sites of each.
+func (f *Facts) listInterfaces(
+	ctx context.Context, byPair map[[2]int]*Interface, sides map[[2]int]map[int]bool,
+) error {
 	order := slices.SortedFunc(maps.Keys(byPair), func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
 	for _, key := range Head(order, maxList) {
 		in := byPair[key]
-		if err := in.finish(ctx, x, sides[key]); err != nil {
+		if err := in.finish(ctx, f.index, sides[key]); err != nil {
 			return err
 		}
 		f.Interfaces = append(f.Interfaces, *in)
