@@ -55,5 +55,5 @@ type EngineFile struct {
 	Kind string // MainSpec, NestedSpec or Structure
 	Path string // spec.yaml, nested-1.yaml …, structure-1.cif … or structure-1.pdb …
 	Name string // the user's name of the file
-	Text []byte // JSON of a spec; nil for a structure, whose bytes are those of the user's file
+	Text []byte // JSON of a spec, or mmCIF written here; nil for a structure that the engine gets as the user has it
 }

@@ -263,10 +263,13 @@ func (s *Spec) Chains() []Chain {
 	return out
 }
 
+// mainPath is the path of the main spec for the engine.
+const mainPath = "spec.yaml"
+
 // Engine returns the files for the engine, the main spec first. Equal specs give equal paths and bytes, whatever the
 // style, the comments and the order of keys of their YAML, and whatever their files are called.
 func (s *Spec) Engine() []EngineFile {
-	main := EngineFile{Kind: MainSpec, Path: "spec.yaml", Name: s.name, Text: canonical(s.main)}
+	main := EngineFile{Kind: MainSpec, Path: mainPath, Name: s.name, Text: canonical(s.main)}
 	return append([]EngineFile{main}, s.used...)
 }
 

@@ -1,8 +1,10 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -388,6 +390,48 @@ func TestAuthorNumbers(t *testing.T) {
 	long := &structure.Structure{Chains: []structure.Chain{{ID: "A", Kind: structure.Protein, Residues: last}}}
 	if got := compiled(`"epitope":[{"chain_id":"A","res_idx":["1..100000000"]}]`, long); !strings.Contains(got, "at most 500") {
 		t.Error(got)
+	}
+}
+
+// The numbers of authors mean the residues that the engine finds at their positions, and a letter of a PDB file its
+// ligands too.
+func TestRedesignOfPDB(t *testing.T) {
+	text, err := os.ReadFile("../design/testdata/gaps.pdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := structure.ReadWhole(bytes.NewReader(text), structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Parse("design", json.RawMessage(`{"protocol":"sequence_only",`+structureTarget+`,"numbering":"author",
+		"targetChains":["A"],"redesign":[{"chain_id":"A","res_idx":["2A",5]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := CompileDesign(p.Design.Task, target, "target.pdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{"target.pdb": text}
+	spec, err := design.ReadSpec(CompiledSpec, []byte(written), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := spec.EngineFiles(pleat.SequenceOnly, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got[0].Text), `"res_index": "3,5"`) {
+		t.Errorf("%s", got[0].Text)
+	}
+	for _, atom := range []string{" CA . ILE A 1 3 ", " CA . VAL A 1 5 ", " C1 . GOL D ", " ZN . ZN E "} {
+		if !strings.Contains(string(got[1].Text), atom) {
+			t.Errorf("the structure has no%s", atom)
+		}
+	}
+	if strings.Contains(string(got[1].Text), " ALA ") {
+		t.Error("the structure has the chain C")
 	}
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"path"
 	"slices"
 
 	"pleat"
@@ -74,7 +75,11 @@ func (c *compiler) writeRedesign(file string) error {
 	c.line(3, "path: %s", quote(file))
 	if len(c.task.Chains) > 0 {
 		c.line(3, "include:")
+		letters := c.task.Author && path.Ext(file) == ".pdb"
 		for i := range c.chains {
+			if chain := &c.chains[i]; letters && chain.name != chain.author {
+				continue // a ligand, which the letter of a PDB file includes
+			}
 			c.writeChain(&c.chains[i])
 		}
 	}

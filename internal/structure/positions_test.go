@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Positions and letters in PDB files are those that the runner of ProteinMPNN finds too: its tests read the same file.
+// Positions and letters in PDB files of many habits.
 func TestPositions(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "runners", "vectors", "positions.json"))
+	raw, err := os.ReadFile(filepath.Join("testdata", "positions.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,12 @@ func (b *inputFetcher) fetchDesign(ctx context.Context, p *flow.Plan, seed strin
 	for _, c := range spec.Chains() {
 		in.Chains = append(in.Chains, pleat.DesignChain{Name: c.Name, Designed: c.Designed, SMILES: c.SMILES})
 	}
-	if err := b.writeDesign(in, spec, texts); err != nil {
+	engineFiles, err := spec.EngineFiles(in.Params.Protocol, texts)
+	if err != nil {
+		return b.readFailure(err, err.Error())
+	}
+	texts[main] = []byte(in.Sent.Spec)
+	if err := b.writeDesign(in, engineFiles, texts); err != nil {
 		b.log.Warn("the files of a design cannot be written", "error", err)
 		return pleat.Failed(pleat.FailStorage, "the worker has no disk space for its files")
 	}
@@ -64,8 +69,11 @@ func (b *inputFetcher) fetchDesign(ctx context.Context, p *flow.Plan, seed strin
 	return nil
 }
 
-// writeDesign writes the files for the engine, and hashes everything that decides what is designed.
-func (b *inputFetcher) writeDesign(in *pleat.DesignInput, spec *design.Spec, texts map[string][]byte) error {
+// writeDesign writes the files for the engine and those of the owner, and hashes everything that decides what is
+// designed.
+func (b *inputFetcher) writeDesign(
+	in *pleat.DesignInput, files []design.EngineFile, texts map[string][]byte,
+) error {
 	h := sha256.New()
 	params, err := json.Marshal(in.Params)
 	if err != nil {
@@ -75,18 +83,13 @@ func (b *inputFetcher) writeDesign(in *pleat.DesignInput, spec *design.Spec, tex
 	if err := os.MkdirAll(filepath.Join(b.work.Dir, inputDir), 0o700); err != nil {
 		return err
 	}
-	for i, f := range spec.Engine() {
+	for i, f := range files {
 		text, name := f.Text, filepath.Join(inputDir, f.Path)
-		switch f.Kind {
-		case design.Structure:
+		if text == nil {
 			text = texts[f.Name]
-		default: // the engine gets other text than the owner wrote
-			name = filepath.Join(inputDir, fmt.Sprintf("own-%d.yaml", i))
-			wrote := texts[f.Name]
-			if f.Kind == design.MainSpec {
-				wrote = []byte(in.Sent.Spec)
-			}
-			if err := os.WriteFile(filepath.Join(b.work.Dir, name), wrote, 0o600); err != nil {
+		} else { // the engine gets other text than the owner wrote
+			name = filepath.Join(inputDir, fmt.Sprintf("own-%d", i))
+			if err := os.WriteFile(filepath.Join(b.work.Dir, name), texts[f.Name], 0o600); err != nil {
 				return err
 			}
 		}

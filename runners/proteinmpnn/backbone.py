@@ -2,40 +2,38 @@
 standard library only."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gemmi
 
-import reading
 from foldrun import invalid
 
 BACKBONE = ("N", "CA", "C", "O")
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"
 THREE = dict(zip(LETTERS, gemmi.expand_one_letter_sequence(LETTERS, gemmi.ResidueKind.AA)))
-FREE_NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass
 class Chain:
-    """A chain that is included. Residues are those with atoms; sequence has the components of the whole chain."""
+    """A chain of the structure. Residues are those with atoms; sequence has the components of the whole chain, and
+    letters theirs, a modified amino acid that of its parent."""
 
     name: str  # in the spec
-    residues: list[gemmi.Residue]
+    residues: list[gemmi.Residue]  # label_seq has the positions
     sequence: list[str] = field(default_factory=list)  # of a polymer
+    letters: str = ""
     polymer: gemmi.PolymerType = gemmi.PolymerType.Unknown
     designed: set[int] = field(default_factory=set)  # positions, from 1
 
     @property
     def protein(self) -> bool:
-        return self.polymer in (gemmi.PolymerType.PeptideL, gemmi.PolymerType.PeptideD)
+        return self.polymer == gemmi.PolymerType.PeptideL
 
-
-def letter(component: str) -> str:
-    """The letter that the service gives an amino acid, a modified one that of its parent; X where there is none."""
-    return reading.PARENTS.get(component, "X")
+    def letter(self, residue: gemmi.Residue) -> str:
+        """The letter of a residue; X where there is none."""
+        return self.letters[(residue.label_seq or 0) - 1]
 
 
 def complete(residue: gemmi.Residue) -> bool:
@@ -49,58 +47,60 @@ def observed(atom: gemmi.Atom) -> bool:
 
 
 def read(path: Path, spec: dict[str, Any]) -> list[Chain]:
-    """The chains that the file entity of a spec includes, in the order of the file, with the residues that it designs.
-
-    Chains go by label_asym_id and positions by label_seq_id; in PDB files by their letters and in SEQRES."""
+    """The chains of the file entity of a spec without water, in the order of the file, with the residues that the spec
+    designs."""
     try:
-        chains = [Chain(m.name, m.residues, m.sequence, m.polymer) for m in reading.read(path)]
-    except (ValueError, RuntimeError) as e:
+        chains = chains_of(gemmi.cif.read(str(path)).sole_block())
+    except (ValueError, RuntimeError, IndexError) as e:
         raise invalid(f"the structure {path.name} cannot be read: {type(e).__name__}") from None
     if not chains:
         raise invalid(f"the structure {path.name} has no atoms")
-    for chain in chains:
-        if chain.protein and any(sum(atom.name == "CA" for atom in residue) > 1 for residue in chain.residues):
-            raise invalid(f"the structure {path.name} has two residues of one number in its chain {chain.name}")
-    chosen = selection(spec.get("include"), "include")
-    if chosen is not None:
-        chains = [c for c in chains if c.name in chosen]
-    for name, positions in (selection(spec.get("design"), "design") or {}).items():
+    for name, positions in selection(spec.get("design")).items():
         chain = next((c for c in chains if c.name == name and c.protein), None)
         if chain is None:
             raise invalid(f"the spec designs the chain {name}, which is no protein of the structure")
         chain.designed |= set(spans(positions, len(chain.sequence)))
-    rename(chains)
     return chains
 
 
-def rename(chains: Iterable[Chain]) -> None:
-    """Gives chains of the same name, such as the ligands of a letter, names of their own."""
-    chains = list(chains)
-    used, seen = {chain.name for chain in chains}, set[str]()
-    free = (name for name in names() if name not in used)
-    for chain in chains:
-        if chain.name in seen:
-            chain.name = next(free)
-        seen.add(chain.name)
+def chains_of(block: gemmi.cif.Block) -> list[Chain]:
+    """The chains of an mmCIF file that the service wrote, without water. The author id of a chain is its label there,
+    and the numbers of a polymer's residues are their positions; _pdbx_poly_seq_scheme has those without atoms too."""
+    structure = gemmi.make_structure_from_block(block)
+    entities = {entity.name: entity for entity in structure.entities}
+    components: dict[str, dict[int, str]] = {}
+    for row in block.find("_pdbx_poly_seq_scheme.", ["asym_id", "seq_id", "mon_id"]):
+        components.setdefault(row.str(0), {})[int(row[1])] = row.str(2)
+    letters = letters_of(block)
+    out: list[Chain] = []
+    for chain in structure[0] if len(structure) else ():
+        entity, known = entities[chain[0].entity_id], components.get(chain.name, {})
+        if entity.entity_type != gemmi.EntityType.Water:
+            sequence = [known.get(n, "UNK") for n in range(1, max(known, default=0) + 1)]
+            codes = "".join(letters.get(component, "X") for component in sequence)
+            out.append(Chain(chain.name, list(chain), sequence, codes, entity.polymer_type))
+    return out
 
 
-def names() -> Iterable[str]:
-    """Names of chains: one character, then two, and so on."""
-    rest = [""]
-    while True:
-        rest = [r + c for r in rest for c in FREE_NAMES]
-        yield from rest
+def letters_of(block: gemmi.cif.Block) -> dict[str, str]:
+    """The letters of the components of proteins, which the service knows: a modified one has that of its parent."""
+    sequences: dict[str, list[str]] = {}
+    for row in block.find("_entity_poly_seq.", ["entity_id", "mon_id"]):
+        sequences.setdefault(row.str(0), []).append(row.str(1))
+    out: dict[str, str] = {}
+    for row in block.find("_entity_poly.", ["entity_id", "type", "pdbx_seq_one_letter_code_can"]):
+        if row.str(1) == "polypeptide(L)":
+            out |= zip(sequences[row.str(0)], row.str(2), strict=True)
+    return out
 
 
-def selection(items: Any, field_name: str) -> dict[str, str] | None:
-    """The chains of a list of a spec with their res_index, empty for all residues; None for all chains."""
-    if items is None or items == "all":
-        return None
+def selection(items: Any) -> dict[str, str]:
+    """The chains that a spec designs with their res_index, empty for all residues."""
     out: dict[str, str] = {}
     for item in items if isinstance(items, list) else [None]:
         chain = item.get("chain") if isinstance(item, dict) else None
         if not isinstance(chain, dict) or not isinstance(chain.get("id"), str):
-            raise invalid(f"{field_name} in the spec is no list of chains")
+            raise invalid("design in the spec is no list of chains")
         index = str(chain.get("res_index") or "")
         before = out.get(chain["id"])
         if before is not None:  # either may be the whole chain
@@ -133,7 +133,7 @@ def file_of(spec: Any) -> dict[str, Any]:
     given = entity.get("file") if isinstance(entity, dict) else None
     if not isinstance(given, dict) or not isinstance(given.get("path"), str) or set(spec) != {"entities"}:
         raise invalid("the protocol sequence_only takes a spec of one file")
-    if extra := set(given) - {"path", "include", "design"}:
+    if extra := set(given) - {"path", "design"}:
         raise invalid(f"the protocol sequence_only has no use for {', '.join(sorted(extra))} in the spec")
     return given
 

@@ -13,7 +13,7 @@ from mpnn.model.mpnn import LigandMPNN, ProteinMPNN
 from mpnn.transforms.feature_aggregation.token_encodings import MPNN_TOKEN_ENCODING
 from mpnn.utils.weights import load_legacy_weights
 
-from backbone import THREE, Chain, complete, letter, observed
+from backbone import THREE, Chain, complete, observed
 
 MODELS = {"proteinmpnn": ProteinMPNN, "ligandmpnn": LigandMPNN}
 FILES = {"proteinmpnn": "proteinmpnn_v_48_020.pt", "ligandmpnn": "ligandmpnn_v_32_010_25.pt"}
@@ -78,7 +78,7 @@ def tokens(chains: list[Chain]) -> list[Token]:
         for residue in chain.residues:
             if complete(residue):
                 position = residue.label_seq or 0
-                component = THREE.get(letter(residue.name), UNKNOWN)
+                component = THREE.get(chain.letter(residue), UNKNOWN)
                 out.append(Token(chain, residue, position, component, position in chain.designed))
     return out
 

@@ -13,7 +13,7 @@ import torch
 import backbone
 import foldrun
 import network
-from backbone import LETTERS, Chain, letter
+from backbone import LETTERS, Chain
 from foldrun import Failure, Job, Watch, invalid, pytorch, unsupported, weights
 from foldrun.serve import OUT_OF_MEMORY, classify
 
@@ -108,7 +108,7 @@ class Run:
         drawn = self.draw(chains, seen)
         self.watch.say("write")
         self.places = [(t.chain.name, t.position) for t in seen if t.designed]
-        rows = self.ranked(drawn, [letter(t.residue.name) for t in seen if t.designed])
+        rows = self.ranked(drawn, [t.chain.letter(t.residue) for t in seen if t.designed])
         returned = rows[: self.budget]
         self.write(rows, returned, chains)
         return foldrun.Result(
@@ -206,7 +206,7 @@ class Run:
 
     def sequence(self, chain: Chain, row: Row) -> str:
         """The whole sequence of a chain, with the designed residues."""
-        letters = [letter(component) for component in chain.sequence]
+        letters = list(chain.letters)
         for (name, position), code in zip(self.places, row.drawn.letters):
             if name == chain.name:
                 letters[position - 1] = code

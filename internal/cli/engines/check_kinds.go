@@ -160,15 +160,17 @@ func checkDesign(w *pleat.Work) (func(pleat.Output) string, error) {
 	for _, c := range spec.Chains() {
 		in.Chains = append(in.Chains, pleat.DesignChain{Name: c.Name, Designed: c.Designed, SMILES: c.SMILES})
 	}
-	for _, f := range spec.Engine() {
-		path, content := "input/"+f.Path, f.Text
+	written, err := spec.EngineFiles(protocol, files)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range written {
+		path := "input/" + f.Path
 		if f.Kind == design.MainSpec {
 			in.Spec = path
-		} else {
-			content = files[f.Name]
 		}
 		in.Files = append(in.Files, pleat.DesignFile{Kind: f.Kind, Path: path})
-		if err := writeInput(w, path, content); err != nil {
+		if err := writeInput(w, path, f.Text); err != nil {
 			return nil, err
 		}
 	}

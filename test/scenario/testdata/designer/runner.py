@@ -94,6 +94,7 @@ class Designer(foldrun.Runner):
 
     def redesign(self, job, draw, folder, file):
         text = (folder / file["path"]).read_text()
+        assert set(file) == {"path", "design"} and "_pdbx_poly_seq_scheme" in text and "_ma_qa_metric" not in text
         given = [ONE[n] for n in re.findall(r"^ATOM +\d+ +(?:\S+ )?CA \S* *(\w{3}) ", text, re.M)]
         chain = file["design"][0]["chain"]
         places = spans(chain.get("res_index", ""), len(given))
