@@ -85,8 +85,8 @@ func (x *Index) Links(r Polymer) Links {
 		switch {
 		case state == structure.LinkBroken, state == structure.LinkNotKnown && exact && missing > 0:
 			g := Gap{After: a, Before: b, Exact: exact}
-			residueA, residueB := x.Sites[i-1].Residue, x.Sites[i].Residue
-			g.AcrossBox = missing == 0 && x.Structure.Cell.Links(x.Sites[i].Kind, residueA, residueB)
+			adjacent := missing == 0 || !exact && follows(a, b)
+			g.AcrossBox = adjacent && x.Structure.Cell.Links(x.Sites[i].Kind, x.Sites[i-1].Residue, x.Sites[i].Residue)
 			if exact || missing > 0 {
 				g.Missing = &missing
 			}

@@ -17,6 +17,7 @@ func (c *rawChain) placeCaps() {
 		looked++
 		if at := c.capped(i, link); at >= 0 {
 			c.moveCap(i, at, link)
+			i-- // another residue is at its place
 		}
 	}
 }

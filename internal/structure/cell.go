@@ -34,20 +34,13 @@ func (c Cell) Links(kind Kind, a, b *Residue) bool {
 	if c == (Cell{}) {
 		return false
 	}
-	from, to, limit := "C", "N", linkLimit
-	if kind != Protein {
-		from, to = "O3'", "P"
+	last, first := linking(kind)
+	if v, ok := vector(a, last, b, first); ok {
+		return c.moves(v, linkLimit)
 	}
-	if math.IsNaN(between(a, from, b, to)) {
-		anchors := proteinAnchors
-		if kind != Protein {
-			anchors = nucleicAnchors
-		}
-		from, to, limit = anchors[0].name, anchors[0].name, anchors[0].linked
-	}
-	p, okA := a.point(from)
-	q, okB := b.point(to)
-	return okA && okB && c.moves(Vec{q[0] - p[0], q[1] - p[1], q[2] - p[2]}, limit)
+	at := anchors(kind)[0]
+	v, ok := vector(a, at.name, b, at.name)
+	return ok && c.moves(v, at.linked)
 }
 
 // moves reports whether a vector becomes one of at most limit Å if it is moved by up to one of each edge, and by one.

@@ -53,9 +53,14 @@ func TestLinksAcrossCell(t *testing.T) {
 		{"beside the edge", "C", "N", Vec{75, 0, 0}, box, false},
 		{"twice an edge", "C", "N", Vec{161.3, 0, 0}, box, false},
 		{"CA alone", "CA", "CA", Vec{83.8, 0, 0}, box, true},
+		{"old names", "O3*", "P", Vec{81.6, 0, 0}, box, true},
 		{"no cell", "C", "N", Vec{81.3, 0, 0}, Cell{}, false},
 	} {
-		got := test.cell.Links(Protein, residue(test.first, Vec{}), residue(test.second, test.to))
+		kind := Protein
+		if test.second == "P" {
+			kind = RNA
+		}
+		got := test.cell.Links(kind, residue(test.first, Vec{}), residue(test.second, test.to))
 		if got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}

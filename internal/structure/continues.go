@@ -54,11 +54,7 @@ func kindOf(r *Residue) Kind {
 func spanned(a, b *Residue, missing int) bool {
 	p, okA := a.Centre()
 	q, okB := b.Centre()
-	reach := proteinAnchors[0].linked
-	if kindOf(a) != Protein {
-		reach = nucleicAnchors[0].linked
-	}
-	d := Distance(p, q)
+	d, reach := Distance(p, q), anchors(kindOf(a))[0].linked
 	return okA && okB && d >= minCentres && d <= float64(missing+1)*reach
 }
 

@@ -159,10 +159,11 @@ func (a *pendingAtom) upperCase() {
 	}
 }
 
-// standardCode returns the code of a standard residue, water or ion that is written with small letters.
+// standardCode returns the code of a standard residue, cap, water or ion that is written with small letters.
 func standardCode(comp string) (code string, ok bool) {
 	code = strings.ToUpper(comp)
-	return code, code != comp && (polymerKind(code) != "" || waters[code] || masses[code] > 0)
+	ion := masses[code] > 0 || ions[code] != ""
+	return code, code != comp && (polymerKind(code) != "" || IsCap(code) || waters[code] || ion)
 }
 
 // guessKind returns the kind of a residue from its name and atoms: a polymer's kind, Water, Ion or Ligand.
