@@ -62,7 +62,7 @@ func (q *query) newCondition(p property, wording string, accept func(s *facts.Si
 // modifiedCondition is the residues whose component is not standard, by their codes; caps of peptides are none of them.
 func (q *query) modifiedCondition() *condition {
 	c := q.newCondition(ofName, "modified (not a standard component)", func(s *facts.Site) bool {
-		return s.Modified() && !structure.IsCap(s.Ref.Name)
+		return s.Modified() && structure.Cap(s.Ref.Name) == ""
 	})
 	c.class = true
 	return c

@@ -70,11 +70,10 @@ func (x *Index) chainFacts(r Polymer) Chain {
 		if sites[i].Modified() && len(c.Modified) < maxList {
 			c.Modified = append(c.Modified, sites[i].Ref)
 		}
-		if ch.Kind == structure.Protein && sites[i].Titration() == LeftOut {
+		if ch.Kind == structure.Protein && sites[i].Titration() == LeftOut && len(c.Uncharged) < maxList {
 			c.Uncharged = append(c.Uncharged, sites[i].Ref)
 		}
 	}
-	c.Uncharged = Head(c.Uncharged, maxList)
 	c.Mass, c.Unweighed = x.polymerMass(r)
 	if amine, acid := x.ends(r); ch.Kind == structure.Protein {
 		c.FreeEnds = amine && acid
@@ -92,12 +91,6 @@ func (x *Index) chainFacts(r Polymer) Chain {
 		c.EndToEnd = new(Round(d, 2))
 	}
 	return c
-}
-
-// AcrossBox reports whether the periodic box of the file divides the chain, so that its size is not that of the
-// molecule.
-func (l Links) AcrossBox() bool {
-	return slices.ContainsFunc(l.Gaps, func(g Gap) bool { return g.AcrossBox })
 }
 
 // sites returns the positions of the residues in Index.Sites.
@@ -127,7 +120,7 @@ func (x *Index) polymerMass(r Polymer) (*float64, int) {
 func (x *Index) Composition(sites []int) []Count {
 	n := map[string]int{}
 	for _, i := range sites {
-		n[x.Sites[i].canonical()]++
+		n[x.Sites[i].Canonical()]++
 	}
 	out := make([]Count, 0, len(n))
 	for name, k := range n {

@@ -56,7 +56,7 @@ func (s Segment) Kind() string { return StateName(s.State[0]) }
 
 // isCap reports whether a residue blocks an end of a protein and has no main chain.
 func (s *Site) isCap() bool {
-	return s.Kind == structure.Protein && structure.IsCap(s.Ref.Name) && s.State == 0
+	return s.Kind == structure.Protein && structure.Cap(s.Ref.Name) != "" && s.State == 0
 }
 
 // assignStates sets the DSSP state of every site that has one: DSSP is defined for proteins, and needs a main chain.

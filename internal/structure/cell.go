@@ -43,6 +43,21 @@ func (c Cell) Links(kind Kind, a, b *Residue) bool {
 	return ok && c.moves(v, at.linked)
 }
 
+// Divides reports whether atoms of the main chain of a residue, which are bonded, would be so if one of them were moved
+// as Links has it.
+func (c Cell) Divides(kind Kind, r *Residue) bool {
+	names := []string{"P", "O5'", "C5'", "C4'", "C3'", "O3'"}
+	if kind == Protein {
+		names = []string{"N", "CA", "C"}
+	}
+	for k := 1; c != (Cell{}) && k < len(names); k++ {
+		if v, ok := vector(r, names[k-1], r, names[k]); ok && c.moves(v, BondLimit) {
+			return true
+		}
+	}
+	return false
+}
+
 // moves reports whether a vector becomes one of at most limit Å if it is moved by up to one of each edge, and by one.
 func (c Cell) moves(v Vec, limit float64) bool {
 	moved := false

@@ -163,7 +163,7 @@ func (a *pendingAtom) upperCase() {
 func standardCode(comp string) (code string, ok bool) {
 	code = strings.ToUpper(comp)
 	ion := masses[code] > 0 || ions[code] != ""
-	return code, code != comp && (polymerKind(code) != "" || IsCap(code) || waters[code] || ion)
+	return code, code != comp && (polymerKind(code) != "" || caps[code] != "" || waters[code] || ion)
 }
 
 // guessKind returns the kind of a residue from its name and atoms: a polymer's kind, Water, Ion or Ligand.
