@@ -84,9 +84,7 @@ func (x *Index) chainFacts(r Polymer) Chain {
 		c.Secondary = x.secondary(r)
 	}
 	c.Confidence = x.confidence(r.Lo, r.Hi)
-	if sites[0].Lo < sites[len(sites)-1].Hi {
-		c.Gyration = new(Round(x.gyration(sites[0].Lo, sites[len(sites)-1].Hi), 2))
-	}
+	c.Gyration = x.gyration(r.sites())
 	if d, ok := x.CentreDistance(r.Lo, r.Hi-1); ok {
 		c.EndToEnd = new(Round(d, 2))
 	}

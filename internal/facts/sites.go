@@ -28,7 +28,7 @@ type lookup struct {
 }
 
 func (x *Index) newLookup() lookup {
-	l := lookup{byNumber: x.Select(func(int) bool { return true }), polymers: map[string][]Polymer{}}
+	l := lookup{byNumber: x.Select(anySite), polymers: map[string][]Polymer{}}
 	slices.SortStableFunc(l.byNumber, func(i, j int) int {
 		return cmp.Compare(x.Sites[i].Ref.Number, x.Sites[j].Ref.Number)
 	})

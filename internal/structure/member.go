@@ -69,13 +69,7 @@ func (c *rawChain) alone(i int, kind Kind, before, after *Residue) bool {
 	if reaches(r, after) && (reaches(before, r) || before == nil && plain) {
 		return true
 	}
-	return c.segment[i] < c.ters && (slices.Contains(c.sequence, r.Comp) || plain && before != nil && untold(before, r))
-}
-
-// untold reports whether the atoms of two residues do not tell whether a bond links them.
-func untold(a, b *Residue) bool {
-	_, known := links(a, b)
-	return !known
+	return c.segment[i] < c.ters && (slices.Contains(c.sequence, r.Comp) || plain && before != nil && neighbours(before, r) == LinkNotKnown)
 }
 
 // joined reports whether a bond links a residue of a polymer to the one after it, by their kinds. One of them may be a
@@ -96,11 +90,7 @@ func (c *rawChain) joined(i int, kind, next Kind) bool {
 	part := func(i int, r *Residue, kind Kind) bool {
 		return r.plain(kind) && (!r.Het || c.segment[i] < c.ters || c.rooted[c.segment[i]])
 	}
-	if !part(i, a, kind) || !part(i+1, b, next) {
-		return false
-	}
-	linked, _ := links(a, b)
-	return linked
+	return part(i, a, kind) && part(i+1, b, next) && neighbours(a, b) == LinkIntact
 }
 
 // plain reports whether a residue has the name of a residue of polymers, or is one bead of a polymer.

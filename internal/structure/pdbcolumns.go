@@ -198,8 +198,9 @@ func (p *pdbReader) absorb(whole, pair *rawChain) bool {
 		if at < 0 {
 			at = len(residues)
 		}
-		before := at > 0 && bonded(&residues[at-1], &r)
-		if at < len(residues) && (residues[at].Auth == r.Auth || !before && !bonded(&r, &residues[at])) ||
+		before := at > 0 && neighbours(&residues[at-1], &r) == LinkIntact
+		if at < len(residues) &&
+			(residues[at].Auth == r.Auth || !before && neighbours(&r, &residues[at]) != LinkIntact) ||
 			at == len(residues) && !before {
 			return false
 		}
@@ -211,12 +212,6 @@ func (p *pdbReader) absorb(whole, pair *rawChain) bool {
 	p.build.chains = slices.DeleteFunc(p.build.chains, func(c *rawChain) bool { return c == pair })
 	delete(p.build.byID, pair.name)
 	return true
-}
-
-// bonded reports whether a bond links two residues.
-func bonded(a, b *Residue) bool {
-	linked, _ := links(a, b)
-	return linked
 }
 
 // knownComp reports whether a residue has a name that this package knows.

@@ -226,10 +226,7 @@ func (c *cifReader) list(entity string, n int, comp []byte) {
 	c.listed += more
 	known = append(known, make([]string, more)...)
 	if known[n-1] == "" {
-		known[n-1] = c.build.intern(comp)
-		if upper, ok := standardCode(known[n-1]); ok {
-			known[n-1] = upper
-		}
+		known[n-1] = standardCode(c.build.intern(comp))
 	}
 	c.monomers[entity] = known
 }

@@ -175,11 +175,7 @@ func (p *pdbReader) sequence(line []byte) {
 		if p.listed++; p.listed > p.in.lim.Residues || !printable(comp) {
 			return
 		}
-		code := p.build.intern(comp)
-		if upper, ok := standardCode(code); ok {
-			code = upper
-		}
-		p.sequences[chain] = append(p.sequences[chain], code)
+		p.sequences[chain] = append(p.sequences[chain], standardCode(p.build.intern(comp)))
 	}
 }
 

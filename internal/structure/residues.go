@@ -154,16 +154,20 @@ func polymerKind(comp string) Kind {
 // upperCase gives an atom the name of its residue, and its own, in upper case, where the residue's has small letters
 // and is one of a standard component then, since no component has small letters.
 func (a *pendingAtom) upperCase() {
-	if comp, ok := standardCode(a.comp); ok {
+	if comp := standardCode(a.comp); comp != a.comp {
 		a.comp, a.Name = comp, strings.ToUpper(a.Name)
 	}
 }
 
-// standardCode returns the code of a standard residue, cap, water or ion that is written with small letters.
-func standardCode(comp string) (code string, ok bool) {
-	code = strings.ToUpper(comp)
+// standardCode returns the code of a standard residue, cap, water or ion that may be written with small letters; any
+// other name as it is.
+func standardCode(comp string) string {
+	code := strings.ToUpper(comp)
 	ion := masses[code] > 0 || ions[code] != ""
-	return code, code != comp && (polymerKind(code) != "" || caps[code] != "" || waters[code] || ion)
+	if code != comp && (polymerKind(code) != "" || caps[code] != "" || waters[code] || ion) {
+		return code
+	}
+	return comp
 }
 
 // guessKind returns the kind of a residue from its name and atoms: a polymer's kind, Water, Ion or Ligand.
