@@ -57,8 +57,7 @@ func radius(element string) float64 {
 // theoretical values.
 var fullArea = map[byte]float64{
 	'A': 129, 'R': 274, 'N': 195, 'D': 193, 'C': 167, 'Q': 225, 'E': 223, 'G': 104, 'H': 224, 'I': 197, 'L': 201,
-	'K': 236,
-	'M': 224, 'F': 240, 'P': 159, 'S': 155, 'T': 172, 'W': 285, 'Y': 263, 'V': 174,
+	'K': 236, 'M': 224, 'F': 240, 'P': 159, 'S': 155, 'T': 172, 'W': 285, 'Y': 263, 'V': 174,
 }
 
 // Accessible returns the fraction of a protein residue's surface that water can reach, relative to Gly-X-Gly; it
