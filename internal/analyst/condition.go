@@ -83,7 +83,7 @@ func (q *query) surfaceCondition(wording string) *condition {
 
 // untold returns the residues of which a condition on a property cannot be told.
 func (q *query) untold(p property) []int {
-	return q.x.Lacks(conditionNeeds[p], q.x.Select(func(int) bool { return true })).Without
+	return q.x.Lacks(conditionNeeds[p], q.x.Residues()).Without
 }
 
 // exposure is the wording for a residue of which a share can be reached by water.

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -158,17 +159,11 @@ func (x *Index) ChargeAt(r Polymer, pH float64) (q float64) {
 		}
 	}
 	amine, acid := x.ends(r)
-	or := func(m map[byte]float64, k byte, rest float64) float64 {
-		if v, ok := m[k]; ok {
-			return v
-		}
-		return rest
-	}
 	if amine {
-		q += positive(or(firsts, x.Sites[r.Lo].Letter, firstPK), pH)
+		q += positive(cmp.Or(firsts[x.Sites[r.Lo].Letter], firstPK), pH)
 	}
 	if acid {
-		q += negative(or(lasts, x.Sites[r.Hi-1].Letter, lastPK), pH)
+		q += negative(cmp.Or(lasts[x.Sites[r.Hi-1].Letter], lastPK), pH)
 	}
 	return q
 }

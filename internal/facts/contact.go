@@ -137,7 +137,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 	if len(lacking) == 0 {
 		f.HBonds = &hbonds
 	}
-	if x.Lacks(ChargedAtoms, x.Select(anySite)).Refusal() == "" {
+	if x.Lacks(ChargedAtoms, x.Residues()).Refusal() == "" {
 		f.BridgeN = &bridges
 	}
 	order := slices.SortedFunc(maps.Keys(byPair), func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })

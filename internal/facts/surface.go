@@ -211,7 +211,7 @@ func (f *Facts) measureSize(ctx context.Context) error {
 			}
 		}
 	}
-	f.Shape.Gyration = x.gyration(x.Select(anySite))
+	f.Shape.Gyration = x.gyration(x.Residues())
 	if len(centres) < 2 || len(centres) > maxLongest {
 		return nil
 	}

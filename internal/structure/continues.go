@@ -25,11 +25,7 @@ func continues(a, b *Residue, ter bool) bool {
 	if !ter {
 		return rising || state == LinkNotKnown
 	}
-	missing := b.Auth - a.Auth - 1
-	if !rising || missing < 1 || ended(a) || begins(b) {
-		return false
-	}
-	return spanned(a, b, missing)
+	return reaches(a, b)
 }
 
 // neighbours tells whether two residues of a molecule are linked by their main chains.

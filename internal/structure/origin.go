@@ -102,12 +102,14 @@ func (s *Structure) byResidue(value func(*Residue) float64) [][]float64 {
 }
 
 // meanB returns the mean B-factor of the atoms of a residue, NaN where there are none.
-func meanB(r *Residue) float64 {
-	sum := 0.0
-	for i := range r.Atoms {
-		sum += r.Atoms[i].B
+func meanB(r *Residue) (mean float64) {
+	if len(r.Atoms) == 0 {
+		return math.NaN()
 	}
-	return sum / float64(len(r.Atoms))
+	for i := range r.Atoms {
+		mean += r.Atoms[i].B / float64(len(r.Atoms))
+	}
+	return mean
 }
 
 // Scaled returns values by chain and residue as the confidence of the polymers, those from 0 to 1 as ones from 0 to

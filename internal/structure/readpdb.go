@@ -386,9 +386,6 @@ func (p *pdbReader) element(line []byte, a *pendingAtom) string {
 			return symbol
 		}
 	}
-	if symbol := ionCodes[a.comp]; symbol == a.Name {
-		return symbol // which programs write in column 14 too
-	}
 	if len(line) > 14 && line[12] == ' ' {
 		if one := strings.ToUpper(string(line[13])); masses[one] > 0 {
 			return one
