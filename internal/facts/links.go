@@ -64,8 +64,8 @@ type Links struct {
 	Untold []Following `json:"links_not_known,omitempty"`
 	// Circular reports that the last residue is bonded to the first one.
 	Circular bool `json:"circular,omitempty"`
-	// AcrossBox reports that the periodic box or cell of the file divides the chain, at gaps or within residues, so that
-	// its size is not that of the molecule.
+	// AcrossBox reports that the periodic box or cell of the file divides the chain, at gaps or within residues: its
+	// size is not that of the molecule.
 	AcrossBox bool `json:"across_box,omitempty"`
 	// Before and After are how many residues the whole sequence has before the first and after the last residue; nil:
 	// the file does not tell.

@@ -89,8 +89,8 @@ func (b *builder) belong(before []pendingAtom) bool {
 	return !b.repeated(before)
 }
 
-// few is up to how many atoms of a residue their names are entered into the set of the builder. A set that has once been
-// larger takes long to clear.
+// few is how many atoms a residue has at most whose names are entered into the set of the builder: a set that has once
+// been larger takes long to clear.
 const few = 64
 
 // name identifies an atom within a residue.

@@ -69,7 +69,8 @@ func (c *rawChain) alone(i int, kind Kind, before, after *Residue) bool {
 	if reaches(r, after) && (reaches(before, r) || before == nil && plain) {
 		return true
 	}
-	return c.segment[i] < c.ters && (slices.Contains(c.sequence, r.Comp) || plain && before != nil && neighbours(before, r) == LinkNotKnown)
+	untold := plain && before != nil && neighbours(before, r) == LinkNotKnown
+	return c.segment[i] < c.ters && (untold || slices.Contains(c.sequence, r.Comp))
 }
 
 // joined reports whether a bond links a residue of a polymer to the one after it, by their kinds. One of them may be a

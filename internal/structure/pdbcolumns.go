@@ -188,10 +188,16 @@ func (p *pdbReader) isPair(line []byte) bool {
 	return true
 }
 
+// maxAbsorbed bounds the work of absorb, as a number of pairs of residues.
+const maxAbsorbed = 1 << 22
+
 // absorb gives the residues of a chain with an id of two letters to the chain that the second letter names, where the
 // first one ends their names: LYSH of chain A and not LYS of chain HA. It reports whether bonds to that chain and its
 // free numbers show this of all.
 func (p *pdbReader) absorb(whole, pair *rawChain) bool {
+	if len(whole.residues)*len(pair.residues) > maxAbsorbed {
+		return false
+	}
 	residues, segment := slices.Clone(whole.residues), slices.Clone(whole.segment)
 	for _, r := range pair.residues {
 		at := slices.IndexFunc(residues, func(o Residue) bool { return o.Auth >= r.Auth })

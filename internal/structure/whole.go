@@ -94,8 +94,8 @@ const maxCompared = 20_000_000
 
 // locate gives the residues of a polymer their positions in its whole sequence, and reports whether they fit: by the
 // numbers of the authors, if these count along the sequence, or else run by run of linked residues with consecutive
-// numbers, each at the first place that it fits. only reports that they fit nowhere else in that way. It takes the pairs
-// that it compares off left; nothing fits once nothing is left.
+// numbers, each at the first place that it fits. only reports that they fit nowhere else in that way. It takes the
+// pairs that it compares off left; nothing fits once nothing is left.
 func locate(kind Kind, residues []Residue, comps []string, left *int) (fits, only bool) {
 	if len(comps) == 0 || len(residues) > len(comps) {
 		return false, false
