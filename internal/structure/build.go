@@ -54,8 +54,8 @@ type rawChain struct {
 	// than all before.
 	top    residueKey
 	places map[residueKey]int
-	// sequence is the whole sequence that the file lists (SEQRES), by component; empty: none.
-	sequence []string
+	// listed are the components of the whole sequence that the file has of the chain (SEQRES).
+	listed map[string]bool
 	// alternatives are all atoms of the residues with alternative locations.
 	alternatives map[int][]pendingAtom
 }

@@ -1,9 +1,6 @@
 package structure
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // numbersPolymers reports whether the file gives positions in a sequence to residues of polymers alone. Several
 // programs number all residues of a chain so, waters too.
@@ -22,6 +19,10 @@ func (b *builder) numbersPolymers() bool {
 	}
 	return without
 }
+
+// maxMonomer is how many atoms a residue has at most by which others are told to belong to its polymer: its atoms are
+// looked at for each of them.
+const maxMonomer = 256
 
 // members reports which residues of a chain belong to polymers, by their kinds: those that a bond links to a neighbour,
 // that a file numbers in a sequence, if it numbers only those, or that are alone at a gap of a polymer. A name does not
@@ -42,7 +43,7 @@ func (c *rawChain) members(kinds []Kind, numbered bool) []bool {
 		if i+1 < len(out) && c.joined(i, kinds[i], kinds[i+1]) {
 			out[i], out[i+1] = true, true
 		}
-		if before[i] = last; out[i] || !r.Het && r.plain(kinds[i]) {
+		if before[i] = last; len(r.Atoms) <= maxMonomer && (out[i] || !r.Het && r.plain(kinds[i])) {
 			last = r
 		}
 	}
@@ -51,7 +52,7 @@ func (c *rawChain) members(kinds []Kind, numbered bool) []bool {
 		if !out[i] && kinds[i].Polymer() {
 			out[i] = c.alone(i, kinds[i], before[i], after)
 		}
-		if out[i] {
+		if out[i] && len(c.residues[i].Atoms) <= maxMonomer {
 			after = &c.residues[i]
 		}
 	}
@@ -70,7 +71,7 @@ func (c *rawChain) alone(i int, kind Kind, before, after *Residue) bool {
 		return true
 	}
 	untold := plain && before != nil && neighbours(before, r) == LinkNotKnown
-	return c.segment[i] < c.ters && (untold || slices.Contains(c.sequence, r.Comp))
+	return c.segment[i] < c.ters && (untold || c.listed[r.Comp])
 }
 
 // joined reports whether a bond links a residue of a polymer to the one after it, by their kinds. One of them may be a

@@ -217,7 +217,10 @@ func (p *pdbReader) finish() error {
 	p.joinBlank()
 	p.nameBlank()
 	for _, c := range p.build.chains {
-		c.sequence = p.sequences[c.id]
+		c.listed = map[string]bool{}
+		for _, comp := range p.sequences[c.id] {
+			c.listed[comp] = true
+		}
 	}
 	return nil
 }
