@@ -62,7 +62,7 @@ func (q *query) newCondition(p property, wording string, accept func(s *facts.Si
 // modifiedCondition is the residues whose component is not standard, by their codes; caps of peptides are none of them.
 func (q *query) modifiedCondition() *condition {
 	c := q.newCondition(ofName, "modified (not a standard component)", func(s *facts.Site) bool {
-		return s.Modified() && !structure.IsCap(s.Ref.Name)
+		return s.Modified() && structure.Cap(s.Ref.Name) == ""
 	})
 	c.class = true
 	return c
@@ -83,7 +83,7 @@ func (q *query) surfaceCondition(wording string) *condition {
 
 // untold returns the residues of which a condition on a property cannot be told.
 func (q *query) untold(p property) []int {
-	return q.x.Lacks(conditionNeeds[p], q.x.Select(func(int) bool { return true })).Without
+	return q.x.Lacks(conditionNeeds[p], q.x.Residues()).Without
 }
 
 // exposure is the wording for a residue of which a share can be reached by water.

@@ -58,7 +58,8 @@ func (q *query) addGaps(p *part, c facts.Chain) {
 	}
 	thin := q.x.Lacks(facts.AllAtoms, q.chainSites(c.ID)).Refusal() != ""
 	for _, g := range facts.Head(c.Gaps, maxGaps) {
-		p.add("Between %s and %s %s", g.After, g.Before, missing(g))
+		p.add("%s", g)
+		p.cited = append(p.cited, g.After, g.Before)
 		for _, ref := range []facts.ResidueRef{g.After, g.Before} {
 			if !thin {
 				p.add("%s", q.partly(sites[ref]))
@@ -91,29 +92,6 @@ func addMissing(p *part, chains []facts.Chain) {
 	if byNumbers > 0 {
 		p.add("Together %d are missing by the numbers. ", byNumbers)
 	}
-}
-
-// missing says what is missing at a broken link.
-func missing(g facts.Gap) string {
-	apart := ""
-	if g.Distance != nil {
-		apart = facts.Angstrom(*g.Distance) + " apart"
-	}
-	switch {
-	case g.AcrossBox:
-		return fmt.Sprintf("the chain is broken (%s), because the periodic box of the file divides it: moved by an "+
-			"edge of the box, the two are linked, and no residue is missing", apart)
-	case g.Missing == nil:
-		return fmt.Sprintf("the chain is broken (%s), and nothing tells how many residues are missing", apart)
-	case *g.Missing == 0:
-		return fmt.Sprintf("the chain is broken (%s), although the whole sequence of the file has no residue there",
-			apart)
-	case g.Exact:
-		return fmt.Sprintf("%s missing by the whole sequence of the file", facts.Quantity(*g.Missing, "residue is",
-			"residues are"))
-	}
-	return fmt.Sprintf("%s missing by the numbers (%d to %d)", facts.Quantity(*g.Missing, "residue is", "residues are"),
-		g.After.Number+1, g.Before.Number-1)
 }
 
 // partly says what there is of a residue of which only a few atoms are there; empty: there are more.

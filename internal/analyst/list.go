@@ -65,7 +65,7 @@ func (q *query) addIdentical(p *part) {
 	for _, c := range q.polymers() {
 		var key strings.Builder
 		for i := c.Polymer.Lo; i < c.Polymer.Hi; i++ {
-			key.WriteString(structure.CanonicalComponent(c.Kind, q.x.Sites[i].Ref.Name) + " ")
+			key.WriteString(q.x.Sites[i].Canonical() + " ")
 		}
 		k := string(c.Kind) + " " + key.String()
 		if chains[k] = append(chains[k], c.ID); len(chains[k]) == 2 {

@@ -203,9 +203,9 @@ func chargeOf(q *query, p *part, g group) {
 		charge := q.x.Sites[i].Charge()
 		switch sum += charge; {
 		case charge > 0:
-			plus.count(q.x.Sites[i].Ref, charge)
+			plus.count(&q.x.Sites[i], charge)
 		case charge < 0:
-			minus.count(q.x.Sites[i].Ref, charge)
+			minus.count(&q.x.Sites[i], charge)
 		}
 	}
 	sign := strings.Replace(fmt.Sprintf("%+d", sum), "+0", "0", 1)
@@ -234,9 +234,9 @@ type tally struct {
 	codes []string
 }
 
-func (t *tally) count(r facts.ResidueRef, charge int) {
+func (t *tally) count(s *facts.Site, charge int) {
 	t.n++
-	code := structure.CanonicalComponent(structure.Protein, r.Name)
+	code := s.Canonical()
 	if charge > 1 || charge < -1 {
 		code += fmt.Sprintf(" with %+d", charge)
 	}

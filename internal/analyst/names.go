@@ -300,13 +300,18 @@ func (s *scanner) isRange(n int) bool {
 	return oneOf(s.peek(n), "- to through until") && startsWithDigit(s.peek(n+1))
 }
 
-// betweenNumbers reads a range of residues: between 5 and -2. The ends of a distance are two residues.
+// betweenNumbers reads a range of residues: between 5 and -2. The ends of a contact are two residues, and so are those
+// of a distance if an insertion code shows that they are no distances.
 func (s *scanner) betweenNumbers(m []string) []item {
 	r := residue(m[1], m[2])
 	coded := r.lo.ins != "" || r.hi.ins != ""
 	announced := vocabulary().matches("isAnnounced", m[0])
 	value := (s.has("charge") || s.has("pi")) && !s.has("residue") // is the charge between -2 and 3?
-	if s.measures() || !announced && (coded && !s.exists(r) || value) {
+	if s.measures() && coded && (max(r.lo.value, r.hi.value) > maxRadius || s.exists(r)) {
+		return slices.Concat(s.choose(m, residue(m[1], "")), []item{{concept: "&"}}, s.choose(m, residue(m[2], "")))
+	}
+	ends := s.measures() || vocabulary().find(s.last) == "contact"
+	if ends || !announced && (coded && !s.exists(r) || value) {
 		return nil
 	}
 	return s.choose(m, r)

@@ -261,7 +261,7 @@ func (q *query) bonds() part {
 		p.add(" There is no CYS.")
 	case topic == "disulfides":
 		among := ""
-		if q.x.Lacks(facts.Sulfurs, q.x.Select(func(int) bool { return true })).Reason() != "" {
+		if q.x.Lacks(facts.Sulfurs, q.x.Residues()).Reason() != "" {
 			among = " among the SG that there are"
 		}
 		p.add(" Not in a disulfide%s: %s. Close, but longer than a bond: %s.", among, keep(q.f.FreeCys, passes),

@@ -51,7 +51,7 @@ func (q *query) scope() []int {
 		return q.x.Select(func(i int) bool { return slices.Contains(q.chains, q.x.Sites[i].Ref.Chain) })
 	}
 	if q.topic.Name == "interface" {
-		return q.x.Select(func(int) bool { return true })
+		return q.x.Residues()
 	}
 	where := keep(q.conds, func(c *condition) bool {
 		return slices.Contains([]property{ofName, ofChain, ofPlace}, c.property)

@@ -41,7 +41,7 @@ func (q *query) notUnderstood() string {
 // mend: what is not there, what has no place in the question, what is not known of the structure.
 func (q *query) refuses() string {
 	if in := q.topic; in.Geometry || q.relation != nil && in.Name != "distance" {
-		if why := q.x.Lacks(facts.Space, q.x.Select(func(int) bool { return true })).Refusal(); why != "" {
+		if why := q.x.Lacks(facts.Space, q.x.Residues()).Refusal(); why != "" {
 			return why // before a problem: what is not computed is not missing
 		}
 	}

@@ -148,8 +148,11 @@ func (q *query) settleRelation() {
 	for _, word := range strings.Fields(vocabulary().lines["words relation"]) {
 		delete(q.has, word)
 	}
-	if rel.radius > 0 {
+	switch {
+	case rel.radius > 0:
 		delete(q.has, "distance")
+	case len(rel.chains) > 0 && q.conds.only(ofChain): // contacts between A and B
+		delete(q.has, "between")
 	}
 }
 

@@ -70,11 +70,10 @@ func (x *Index) chainFacts(r Polymer) Chain {
 		if sites[i].Modified() && len(c.Modified) < maxList {
 			c.Modified = append(c.Modified, sites[i].Ref)
 		}
-		if ch.Kind == structure.Protein && sites[i].Titration() == LeftOut {
+		if ch.Kind == structure.Protein && sites[i].Titration() == LeftOut && len(c.Uncharged) < maxList {
 			c.Uncharged = append(c.Uncharged, sites[i].Ref)
 		}
 	}
-	c.Uncharged = Head(c.Uncharged, maxList)
 	c.Mass, c.Unweighed = x.polymerMass(r)
 	if amine, acid := x.ends(r); ch.Kind == structure.Protein {
 		c.FreeEnds = amine && acid
@@ -85,19 +84,11 @@ func (x *Index) chainFacts(r Polymer) Chain {
 		c.Secondary = x.secondary(r)
 	}
 	c.Confidence = x.confidence(r.Lo, r.Hi)
-	if sites[0].Lo < sites[len(sites)-1].Hi {
-		c.Gyration = new(Round(x.gyration(sites[0].Lo, sites[len(sites)-1].Hi), 2))
-	}
+	c.Gyration = x.gyration(r.sites())
 	if d, ok := x.CentreDistance(r.Lo, r.Hi-1); ok {
 		c.EndToEnd = new(Round(d, 2))
 	}
 	return c
-}
-
-// AcrossBox reports whether the periodic box of the file divides the chain, so that its size is not that of the
-// molecule.
-func (l Links) AcrossBox() bool {
-	return slices.ContainsFunc(l.Gaps, func(g Gap) bool { return g.AcrossBox })
 }
 
 // sites returns the positions of the residues in Index.Sites.
@@ -127,7 +118,7 @@ func (x *Index) polymerMass(r Polymer) (*float64, int) {
 func (x *Index) Composition(sites []int) []Count {
 	n := map[string]int{}
 	for _, i := range sites {
-		n[x.Sites[i].canonical()]++
+		n[x.Sites[i].Canonical()]++
 	}
 	out := make([]Count, 0, len(n))
 	for name, k := range n {

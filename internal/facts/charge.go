@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -25,13 +26,12 @@ var sideChains = map[byte]groups{
 // Lumb, J. Biomol. NMR 15, 203 (1999), as pyMBE gives them (Bienkiewicz1999.json); CALVADOS has 6.01 for SEP, by which
 // its charge at pH 7 is 0.01 e less. Their first proton is off above pH 2. A sulfate, a sulfonate and a quaternary
 // amine have one charge at every pH. The others have amides, ethers and thioethers in place of their parent's groups,
-// or none, and so no charge. Selenocysteine: Huber and Criddle, Arch. Biochem. Biophys. 122, 164 (1967).
+// or none, and so no charge; so do caps. Selenocysteine: Huber and Criddle, Arch. Biochem. Biophys. 122, 164 (1967).
 var modifiedGroups = map[string]groups{
 	"SEP": {fixed: -1, acid: 5.96}, "TPO": {fixed: -1, acid: 6.30}, "PTR": {fixed: -1, acid: 5.96},
 	"TYS": {fixed: -1}, "OCS": {fixed: -1}, "M3L": {fixed: 1}, "SEC": {acid: 5.24},
 	"ALY": {}, "CIR": {}, "CME": {}, "SCY": {}, "YCM": {}, "SMC": {}, "CAS": {}, "HYP": {}, "PCA": {}, "FME": {},
 	"MHO": {}, "SAC": {}, "AIB": {}, "MEN": {}, "MVA": {}, "MLE": {}, "NLE": {}, "TRQ": {},
-	"ACE": {}, "FOR": {}, "NH2": {}, "NME": {}, "ETA": {},
 }
 
 // sameGroups are the components with the groups of their parents: selenomethionine and D-amino acids. nearGroups have
@@ -43,9 +43,8 @@ var (
 		"DTH": true, "DTR": true, "DTY": true, "DVA": true,
 	}
 	nearGroups = map[string]bool{"MLY": true, "MLZ": true, "AGM": true, "HIC": true, "BHD": true}
-	// blockedFirst and blockedLast have no amine or no carboxylate of a chain's end.
-	blockedFirst = map[string]bool{"ACE": true, "FOR": true, "PCA": true, "FME": true, "SAC": true}
-	blockedLast  = map[string]bool{"NH2": true, "NME": true, "ETA": true}
+	// amides are the amino acids that are no amine at the beginning of a chain.
+	amides = map[string]bool{"PCA": true, "FME": true, "SAC": true}
 )
 
 // firsts and lasts are the dissociation constants of chain ends by residue, firstPK and lastPK those at other residues.
@@ -57,10 +56,10 @@ var (
 
 const firstPK, lastPK = 7.5, 3.55
 
-// canonical returns the component code of a residue, see structure.CanonicalComponent. Names of protonation states are
+// Canonical returns the component code of a residue, see structure.CanonicalComponent. Names of protonation states are
 // codes of other residues in the Chemical Component Dictionary (HIP is a phosphohistidine): they stay as they are if
 // the residue has more heavy atoms of an element than the standard one, and than the oxygen of an end.
-func (s *Site) canonical() string {
+func (s *Site) Canonical() string {
 	code := structure.CanonicalComponent(s.Kind, s.Ref.Name)
 	if code == s.Ref.Name {
 		return code
@@ -78,7 +77,7 @@ func (s *Site) canonical() string {
 // Modified reports whether a residue of a polymer is not one of the standard components, also where it is unknown.
 func (s *Site) Modified() bool {
 	std, ok := structure.Component(s.Kind, s.Letter)
-	return !ok || s.Letter == structure.Unknown || std != s.canonical()
+	return !ok || s.Letter == structure.Unknown || std != s.Canonical()
 }
 
 // parent returns the letter of the standard residue whose groups a residue of a protein has; 0: it has others.
@@ -102,7 +101,7 @@ const (
 
 // groups returns the charged groups of a residue's side chain, and how they are known.
 func (s *Site) groups() (groups, Titration) {
-	if g, ok := modifiedGroups[s.canonical()]; ok {
+	if g, ok := modifiedGroups[s.Canonical()]; ok || structure.Cap(s.Ref.Name) != "" {
 		return g, ByItself
 	}
 	switch letter := s.parent(); {
@@ -160,17 +159,11 @@ func (x *Index) ChargeAt(r Polymer, pH float64) (q float64) {
 		}
 	}
 	amine, acid := x.ends(r)
-	or := func(m map[byte]float64, k byte, rest float64) float64 {
-		if v, ok := m[k]; ok {
-			return v
-		}
-		return rest
-	}
 	if amine {
-		q += positive(or(firsts, x.Sites[r.Lo].Letter, firstPK), pH)
+		q += positive(cmp.Or(firsts[x.Sites[r.Lo].Letter], firstPK), pH)
 	}
 	if acid {
-		q += negative(or(lasts, x.Sites[r.Hi-1].Letter, lastPK), pH)
+		q += negative(cmp.Or(lasts[x.Sites[r.Hi-1].Letter], lastPK), pH)
 	}
 	return q
 }
@@ -180,8 +173,9 @@ func (x *Index) ends(r Polymer) (amine, acid bool) {
 	if x.Circular(r) {
 		return false, false
 	}
-	amine = !blockedFirst[x.Sites[r.Lo].canonical()] && !x.capped(r.Lo, "N")
-	acid = !blockedLast[x.Sites[r.Hi-1].canonical()] && !x.capped(r.Hi-1, "C")
+	first, last := x.Sites[r.Lo].Ref.Name, x.Sites[r.Hi-1].Ref.Name
+	amine = structure.Cap(first) != "C" && !amides[first] && !x.capped(r.Lo, "N")
+	acid = structure.Cap(last) != "N" && !x.capped(r.Hi-1, "C")
 	return amine, acid
 }
 

@@ -129,25 +129,25 @@ func (x *Index) confidence(lo, hi int) *Confidence {
 	for _, share := range []*float64{&c.VeryHigh, &c.Confident, &c.Low, &c.VeryLow} {
 		*share = Round(*share/n, 4)
 	}
-	c.Doubtful = Head(x.stretches(lo, hi, func(v float64) bool { return v < 70 }), maxList)
+	c.Doubtful = Head(x.doubtful(lo, hi), maxList)
 	return c
 }
 
-// stretches returns the runs of residues between two sites whose pLDDT passes a test. A run does not cross chains.
-func (x *Index) stretches(lo, hi int, pass func(float64) bool) []Stretch {
-	var out []Stretch
+// doubtful returns the runs of residues between two sites whose pLDDT is below 70.
+func (x *Index) doubtful(lo, hi int) (out []Stretch) {
+	var low []int
 	for i := lo; i < hi; i++ {
-		v := x.Sites[i].PLDDT
-		if math.IsNaN(v) || !pass(v) {
-			continue
+		if x.Sites[i].PLDDT < 70 {
+			low = append(low, i)
 		}
-		j, sum := i, 0.0
-		for j < hi && x.Sites[j].Chain == x.Sites[i].Chain && !math.IsNaN(x.Sites[j].PLDDT) && pass(x.Sites[j].PLDDT) {
-			sum += x.Sites[j].PLDDT
-			j++
+	}
+	for _, run := range x.Runs(low) {
+		sum := 0.0
+		for _, i := range run {
+			sum += x.Sites[i].PLDDT
 		}
-		out = append(out, Stretch{x.Sites[i].Ref, x.Sites[j-1].Ref, j - i, Round(sum/float64(j-i), 2)})
-		i = j - 1
+		mean := Round(sum/float64(len(run)), 2)
+		out = append(out, Stretch{x.Sites[run[0]].Ref, x.Sites[run[len(run)-1]].Ref, len(run), mean})
 	}
 	return out
 }

@@ -137,7 +137,7 @@ func (f *Facts) contacts(ctx context.Context) error {
 	if len(lacking) == 0 {
 		f.HBonds = &hbonds
 	}
-	if x.Lacks(ChargedAtoms, x.Select(anySite)).Refusal() == "" {
+	if x.Lacks(ChargedAtoms, x.Residues()).Refusal() == "" {
 		f.BridgeN = &bridges
 	}
 	return f.listInterfaces(ctx, byPair, sides)

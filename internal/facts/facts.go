@@ -186,7 +186,9 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 		}
 		f.Chains = append(f.Chains, x.chainFacts(p))
 	}
-	f.noteDivided()
+	if divided := f.Divided(); divided != "" {
+		f.Notes = append(f.Notes, divided)
+	}
 	f.Confidence = x.confidence(0, len(x.Sites))
 	if extra.PAE.N > 0 {
 		f.readPAE(extra.PAE)
@@ -200,23 +202,16 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 func (f *Facts) Divided() string {
 	var ids []string
 	for i := range f.Chains {
-		if f.Chains[i].AcrossBox() {
+		if f.Chains[i].AcrossBox {
 			ids = append(ids, f.Chains[i].ID)
 		}
 	}
 	if len(ids) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The periodic box of the file divides chain %s: a link is broken that is whole if one side is "+
-		"moved by an edge of the box. Sizes, distances, contacts and surface are those of the pieces; make molecules "+
+	return fmt.Sprintf("The periodic box of the file divides chain %s: atoms that are bonded are on opposite sides "+
+		"of it. Sizes, distances, contacts and surface are those of the pieces; make molecules "+
 		"whole first (for example with gmx trjconv -pbc whole).", words.Join(ids, maxNames))
-}
-
-// noteDivided adds what Divided says.
-func (f *Facts) noteDivided() {
-	if text := f.Divided(); text != "" {
-		f.Notes = append(f.Notes, text)
-	}
 }
 
 // renamed says which polymers the file calls by one name, and which have numbers of their own.

@@ -64,7 +64,7 @@ var compositions = func() map[string]composition {
 // composition returns the atoms of a residue within a chain, and false where its formula is not known: the component
 // is not in the table, or the file has an element in it that the component does not have.
 func (s *Site) composition() (composition, bool) {
-	c, ok := compositions[s.canonical()]
+	c, ok := compositions[s.Canonical()]
 	if !ok || !s.Kind.Polymer() {
 		return nil, false
 	}

@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"pleat/internal/structure"
 )
@@ -22,17 +23,27 @@ type Gap struct {
 	AcrossBox bool `json:"across_box,omitempty"`
 }
 
-// String says where the link is broken, and what is missing there.
+// String says between which residues the link is broken, and what is missing there.
 func (g Gap) String() string {
+	broken := fmt.Sprintf("Between %s and %s the chain is broken", g.After, g.Before)
+	if g.Distance != nil {
+		broken += fmt.Sprintf(" (%s apart)", Angstrom(*g.Distance))
+	}
 	switch {
 	case g.AcrossBox:
-		return fmt.Sprintf("The periodic box divides the chain between %s and %s.", g.After, g.Before)
-	case g.Missing != nil && g.Exact:
-		return fmt.Sprintf("Gap between %s and %s, %d missing by the whole sequence.", g.After, g.Before, *g.Missing)
-	case g.Missing != nil:
-		return fmt.Sprintf("Gap between %s and %s, %d missing by the numbers.", g.After, g.Before, *g.Missing)
+		return broken + ", because the periodic box of the file divides it: moved by an edge of the box, the two are " +
+			"linked, and no residue is missing"
+	case g.Missing == nil:
+		return broken + ", and nothing tells how many residues are missing"
+	case *g.Missing == 0:
+		return broken + ", although the whole sequence of the file has no residue there"
 	}
-	return fmt.Sprintf("The chain is broken between %s and %s.", g.After, g.Before)
+	by := fmt.Sprintf("numbers (%d to %d)", g.After.Number+1, g.Before.Number-1)
+	if g.Exact {
+		by = "whole sequence of the file"
+	}
+	return fmt.Sprintf("Between %s and %s %s missing by the %s", g.After, g.Before,
+		Quantity(*g.Missing, "residue is", "residues are"), by)
 }
 
 // Following are two residues that follow each other in a file.
@@ -53,6 +64,9 @@ type Links struct {
 	Untold []Following `json:"links_not_known,omitempty"`
 	// Circular reports that the last residue is bonded to the first one.
 	Circular bool `json:"circular,omitempty"`
+	// AcrossBox reports that the periodic box or cell of the file divides the chain, at gaps or within residues: its
+	// size is not that of the molecule.
+	AcrossBox bool `json:"across_box,omitempty"`
 	// Before and After are how many residues the whole sequence has before the first and after the last residue; nil:
 	// the file does not tell.
 	Before *int `json:"missing_before_first,omitempty"`
@@ -73,7 +87,9 @@ func follows(a, b ResidueRef) bool {
 
 // Links looks at every link of a chain.
 func (x *Index) Links(r Polymer) Links {
-	out := Links{Circular: x.Circular(r)}
+	cell := x.Structure.Cell
+	divided := func(s Site) bool { return cell.Divides(s.Kind, s.Residue) }
+	out := Links{Circular: x.Circular(r), AcrossBox: slices.ContainsFunc(x.Sites[r.Lo:r.Hi], divided)}
 	absent := x.absent[r.Chain]
 	for i := r.Lo + 1; i < r.Hi; i++ {
 		a, b := x.Sites[i-1].Ref, x.Sites[i].Ref
@@ -85,8 +101,9 @@ func (x *Index) Links(r Polymer) Links {
 		switch {
 		case state == structure.LinkBroken, state == structure.LinkNotKnown && exact && missing > 0:
 			g := Gap{After: a, Before: b, Exact: exact}
-			residueA, residueB := x.Sites[i-1].Residue, x.Sites[i].Residue
-			g.AcrossBox = missing == 0 && x.Structure.Cell.Links(x.Sites[i].Kind, residueA, residueB)
+			adjacent := missing == 0 || !exact && follows(a, b)
+			g.AcrossBox = adjacent && cell.Links(x.Sites[i].Kind, x.Sites[i-1].Residue, x.Sites[i].Residue)
+			out.AcrossBox = out.AcrossBox || g.AcrossBox
 			if exact || missing > 0 {
 				g.Missing = &missing
 			}

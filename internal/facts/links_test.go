@@ -40,11 +40,12 @@ func TestLinks(t *testing.T) {
 		want string
 	}{
 		{"complete", chain(), ""},
-		{"broken", gap(chain(), 2), "The chain is broken between GLY 2 (chain A) and SER 3 (chain A)."},
-		{"by the numbers", numbered(gap(chain(), 2), 1, 2, 5, 6), "Gap between GLY 2 (chain A) and SER 5 (chain A), " +
-			"2 missing by the numbers."},
-		{"by the sequence", whole, "Gap between GLY 2 (chain A) and SER 3 (chain A), 2 missing by the whole sequence. " +
-			"1 before, 0 after"},
+		{"broken", gap(chain(), 2), "Between GLY 2 (chain A) and SER 3 (chain A) the chain is broken (23.80 Å " +
+			"apart), and nothing tells how many residues are missing"},
+		{"by the numbers", numbered(gap(chain(), 2), 1, 2, 5, 6), "Between GLY 2 (chain A) and SER 5 (chain A) 2 " +
+			"residues are missing by the numbers (3 to 4)"},
+		{"by the sequence", whole, "Between GLY 2 (chain A) and SER 3 (chain A) 2 residues are missing by the whole " +
+			"sequence of the file 1 before, 0 after"},
 		{"jump", numbered(chain(), 98, 101, 102, 103), "jump 98 101"},
 		{"backwards", numbered(chain(), 8, 9, 3, 4), "jump 9 3"},
 		{"insertion code", inserted, ""},

@@ -145,9 +145,6 @@ func (x *Index) meets(need Need, s *Site) (concerned, has bool) {
 	return false, true
 }
 
-// anySite passes every site.
-func anySite(int) bool { return true }
-
 // withoutAtoms returns the polymers, by their index, whose contacts and surface cannot be told.
 func (x *Index) withoutAtoms() map[int]bool {
 	out := map[int]bool{}

@@ -81,7 +81,7 @@ func TestFewResiduesWithoutAtoms(t *testing.T) {
 		return i != 5 && i != 40 || slices.Contains([]string{"N", "CA", "C", "O"}, atom)
 	})
 	x := digestOf(t, s, Extra{}).Index()
-	all := x.Select(anySite)
+	all := x.Residues()
 	lack := x.Lacks(AllAtoms, all)
 	want := "It cannot be told of 2 of these 76 residues: it needs all heavy atoms, side chains included, and LYS 6, " +
 		"GLN 41 (chain A) have only N, CA, C, O."

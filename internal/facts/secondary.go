@@ -56,7 +56,7 @@ func (s Segment) Kind() string { return StateName(s.State[0]) }
 
 // isCap reports whether a residue blocks an end of a protein and has no main chain.
 func (s *Site) isCap() bool {
-	return s.Kind == structure.Protein && structure.IsCap(s.Ref.Name) && s.State == 0
+	return s.Kind == structure.Protein && structure.Cap(s.Ref.Name) != "" && s.State == 0
 }
 
 // assignStates sets the DSSP state of every site that has one: DSSP is defined for proteins, and needs a main chain.
@@ -112,15 +112,11 @@ func (x *Index) secondary(r Polymer) *Secondary {
 	out.States = string(states)
 	share := func(k int) float64 { return Round(float64(k)/float64(out.Assigned), 4) }
 	out.Helix, out.Strand, out.Other = share(n[0]), share(n[1]), share(n[2])
-	for i := 0; i < len(states); {
-		j := i + 1
-		for j < len(states) && states[j] == states[i] {
-			j++
+	for _, run := range x.Segments(r.sites()) {
+		first, last := &x.Sites[run[0]], &x.Sites[run[len(run)-1]]
+		if first.State != 0 && structure.ThreeState(first.State) != '-' {
+			out.Segments = append(out.Segments, Segment{string(first.State), first.Ref, last.Ref, len(run)})
 		}
-		if k := states[i]; k != '?' && structure.ThreeState(k) != '-' {
-			out.Segments = append(out.Segments, Segment{string(k), x.Sites[r.Lo+i].Ref, x.Sites[r.Lo+j-1].Ref, j - i})
-		}
-		i = j
 	}
 	return out
 }

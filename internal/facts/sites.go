@@ -21,6 +21,9 @@ func (x *Index) Select(pass func(site int) bool) (out []int) {
 	return out
 }
 
+// Residues returns all polymer sites, in file order.
+func (x *Index) Residues() []int { return x.Select(func(int) bool { return true }) }
+
 // lookup is the sites of polymers in the order of their numbers, and the polymers by the name of their chain.
 type lookup struct {
 	byNumber []int
@@ -28,7 +31,7 @@ type lookup struct {
 }
 
 func (x *Index) newLookup() lookup {
-	l := lookup{byNumber: x.Select(func(int) bool { return true }), polymers: map[string][]Polymer{}}
+	l := lookup{byNumber: x.Residues(), polymers: map[string][]Polymer{}}
 	slices.SortStableFunc(l.byNumber, func(i, j int) int {
 		return cmp.Compare(x.Sites[i].Ref.Number, x.Sites[j].Ref.Number)
 	})

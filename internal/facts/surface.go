@@ -57,8 +57,7 @@ func radius(element string) float64 {
 // theoretical values.
 var fullArea = map[byte]float64{
 	'A': 129, 'R': 274, 'N': 195, 'D': 193, 'C': 167, 'Q': 225, 'E': 223, 'G': 104, 'H': 224, 'I': 197, 'L': 201,
-	'K': 236,
-	'M': 224, 'F': 240, 'P': 159, 'S': 155, 'T': 172, 'W': 285, 'Y': 263, 'V': 174,
+	'K': 236, 'M': 224, 'F': 240, 'P': 159, 'S': 155, 'T': 172, 'W': 285, 'Y': 263, 'V': 174,
 }
 
 // Accessible returns the fraction of a protein residue's surface that water can reach, relative to Gly-X-Gly; it
@@ -163,11 +162,12 @@ func (x *Index) buriedArea(ctx context.Context, a, b Polymer) (float64, error) {
 	return hidden, nil
 }
 
-// gyration returns the mass-weighted radius of gyration in Å of the atoms from lo to hi.
-func (x *Index) gyration(lo, hi int) float64 {
+// Gyration returns the mass-weighted radius of gyration in Å of the heavy atoms of some sites; 0 without atoms.
+func (x *Index) Gyration(sites []int) float64 {
 	var m float64
 	var c structure.Vec
-	for p := lo; p < hi; p++ {
+	atoms := x.AtomsOf(sites, "")
+	for _, p := range atoms {
 		w := structure.Mass(x.Atoms[p].Element)
 		m += w
 		for k := range c {
@@ -181,11 +181,19 @@ func (x *Index) gyration(lo, hi int) float64 {
 		c[k] /= m
 	}
 	sum := 0.0
-	for p := lo; p < hi; p++ {
+	for _, p := range atoms {
 		d := structure.Distance(x.Points[p], c)
 		sum += structure.Mass(x.Atoms[p].Element) * d * d
 	}
 	return math.Sqrt(sum / m)
+}
+
+// gyration is Gyration as facts have it; nil: there is no atom.
+func (x *Index) gyration(sites []int) *float64 {
+	if !slices.ContainsFunc(sites, func(i int) bool { return x.Sites[i].Lo < x.Sites[i].Hi }) {
+		return nil
+	}
+	return new(Round(x.Gyration(sites), 2))
 }
 
 // maxLongest is the number of residues up to which the longest distance between two of them is searched.
@@ -196,19 +204,14 @@ func (f *Facts) measureSize(ctx context.Context) error {
 	x := f.index
 	var centres []structure.Vec
 	var owners []int
-	whole := &Index{}
 	for _, r := range x.Polymers {
 		for i := r.Lo; i < r.Hi; i++ {
 			if v, ok := x.Sites[i].Residue.Centre(); ok {
 				centres, owners = append(centres, v), append(owners, i)
 			}
 		}
-		lo, hi := x.Sites[r.Lo].Lo, x.Sites[r.Hi-1].Hi
-		whole.Atoms, whole.Points = append(whole.Atoms, x.Atoms[lo:hi]...), append(whole.Points, x.Points[lo:hi]...)
 	}
-	if len(whole.Points) > 0 {
-		f.Shape.Gyration = new(Round(whole.gyration(0, len(whole.Points)), 2))
-	}
+	f.Shape.Gyration = x.gyration(x.Residues())
 	if len(centres) < 2 || len(centres) > maxLongest {
 		return nil
 	}
@@ -299,14 +302,4 @@ func (f *Facts) patches(ctx context.Context) error {
 	slices.SortStableFunc(f.Patches, func(a, b Patch) int { return cmp.Compare(b.Area, a.Area) })
 	f.Patches = Head(f.Patches, 10)
 	return nil
-}
-
-// Gyration returns the mass-weighted radius of gyration in Å of the heavy atoms of some sites.
-func (x *Index) Gyration(sites []int) float64 {
-	part := &Index{}
-	for _, i := range sites {
-		lo, hi := x.Sites[i].Lo, x.Sites[i].Hi
-		part.Atoms, part.Points = append(part.Atoms, x.Atoms[lo:hi]...), append(part.Points, x.Points[lo:hi]...)
-	}
-	return part.gyration(0, len(part.Points))
 }

@@ -155,7 +155,7 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 			say("pLDDT below 70 in chain %s: %s.", c.ID, OrNone(words.Join(list, n)))
 		}
 		for _, g := range Head(c.Gaps, n) {
-			say("%s", g)
+			say("%s.", g)
 		}
 		for _, j := range Head(c.Jumps, n) {
 			say("The numbers jump from %s to %s, whose link is not broken.", j.After, j.Before)

@@ -34,6 +34,7 @@ type builder struct {
 	// last and key identify the residue of the pending atoms.
 	last *rawChain
 	key  residueKey
+	seen map[[3]string]bool // see repeated
 	// joined is how many atoms were looked at again because others of their residues came later.
 	joined int
 	copies copies
@@ -53,8 +54,8 @@ type rawChain struct {
 	// than all before.
 	top    residueKey
 	places map[residueKey]int
-	// sequence is the whole sequence that the file lists (SEQRES), by component; empty: none.
-	sequence []string
+	// listed are the components of the whole sequence that the file has of the chain (SEQRES).
+	listed map[string]bool
 	// alternatives are all atoms of the residues with alternative locations.
 	alternatives map[int][]pendingAtom
 }
@@ -75,7 +76,7 @@ type pendingAtom struct {
 
 // newBuilder returns an empty builder that reports errors and limits of in.
 func newBuilder(in *lines) *builder {
-	return &builder{in: in, byID: map[string]*rawChain{}, strings: map[string]string{}}
+	return &builder{in: in, byID: map[string]*rawChain{}, strings: map[string]string{}, seen: map[[3]string]bool{}}
 }
 
 // intern returns one shared copy of s, because atoms repeat few distinct strings.

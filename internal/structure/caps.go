@@ -17,6 +17,7 @@ func (c *rawChain) placeCaps() {
 		looked++
 		if at := c.capped(i, link); at >= 0 {
 			c.moveCap(i, at, link)
+			i-- // another residue is at its place
 		}
 	}
 }
@@ -29,15 +30,13 @@ func (c *rawChain) besideBond(i int, link string) bool {
 	return i > 0 && bondLength(Protein, &c.residues[i-1], &c.residues[i]) <= linkLimit
 }
 
-// capped returns the place of the only residue that a cap is bonded to; -1: there is none, or several.
+// capped returns the place of the only residue that a cap is bonded to by its atom link; -1: there is none, or several.
 func (c *rawChain) capped(i int, link string) int {
-	at := -1
+	at, other := -1, map[string]string{"C": "N", "N": "C"}[link]
+	p, ok := c.residues[i].point(link)
 	for j := range c.residues {
-		first, second := &c.residues[i], &c.residues[j]
-		if link == "N" {
-			first, second = second, first
-		}
-		if d := bondLength(Protein, first, second); j == i || !(d >= minLink && d <= BondLimit) {
+		q, has := c.residues[j].point(other)
+		if d := Distance(p, q); j == i || !ok || !has || !(d >= minLink && d <= BondLimit) {
 			continue
 		}
 		if at >= 0 {

@@ -21,6 +21,10 @@ func TestCaps(t *testing.T) {
 		{"formyl and ethanolamine", pair + "TER\n" + one("C", "FOR", "A   9", -1.3) + one("N", "ETA", "A   8", 7.4),
 			"A protein FOR9 ALA1 GLY2 ETA8"},
 		{"caps of AMBER", before + pair + one("N", "NHE", "A   3", 7.4), "A protein ACE0 ALA1 GLY2 NHE3"},
+		{"two in front", one("N", "NME", "A   9", 57.4) + behind + pair + monomer("ATOM", "ALA", "A   7", 50) +
+			monomer("ATOM", "GLY", "A   8", 53.7), "A protein ALA1 GLY2 NH23 ALA7 GLY8 NME9"},
+		{"small letters", one("C", "ace", "A   0", -1.3) + pair + one("N", "nme", "A   3", 7.4),
+			"A protein ACE0 ALA1 GLY2 NME3"},
 		{"no bond", pair + "TER\n" + one("C", "ACE", "A   0", -9) + one("N", "NH2", "A   3", 17),
 			"A protein ALA1 GLY2; A ligand ACE0; A ion NH23"},
 	} {

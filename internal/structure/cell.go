@@ -34,20 +34,28 @@ func (c Cell) Links(kind Kind, a, b *Residue) bool {
 	if c == (Cell{}) {
 		return false
 	}
-	from, to, limit := "C", "N", linkLimit
-	if kind != Protein {
-		from, to = "O3'", "P"
+	last, first := linking(kind)
+	if v, ok := vector(a, last, b, first); ok {
+		return c.moves(v, linkLimit)
 	}
-	if math.IsNaN(between(a, from, b, to)) {
-		anchors := proteinAnchors
-		if kind != Protein {
-			anchors = nucleicAnchors
+	at := anchors(kind)[0]
+	v, ok := vector(a, at.name, b, at.name)
+	return ok && c.moves(v, at.linked)
+}
+
+// Divides reports whether atoms of the main chain of a residue, which are bonded, would be so if one of them were moved
+// as Links has it.
+func (c Cell) Divides(kind Kind, r *Residue) bool {
+	names := []string{"P", "O5'", "C5'", "C4'", "C3'", "O3'"}
+	if kind == Protein {
+		names = []string{"N", "CA", "C"}
+	}
+	for k := 1; c != (Cell{}) && k < len(names); k++ {
+		if v, ok := vector(r, names[k-1], r, names[k]); ok && c.moves(v, BondLimit) {
+			return true
 		}
-		from, to, limit = anchors[0].name, anchors[0].name, anchors[0].linked
 	}
-	p, okA := a.point(from)
-	q, okB := b.point(to)
-	return okA && okB && c.moves(Vec{q[0] - p[0], q[1] - p[1], q[2] - p[2]}, limit)
+	return false
 }
 
 // moves reports whether a vector becomes one of at most limit Å if it is moved by up to one of each edge, and by one.

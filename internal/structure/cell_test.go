@@ -34,6 +34,21 @@ func TestCell(t *testing.T) {
 	}
 }
 
+// Programs that move single atoms into the box divide residues too.
+func TestCellDividesResidues(t *testing.T) {
+	box := Cell{{50, 0, 0}, {0, 50, 0}, {0, 0, 50}}
+	for _, test := range []struct {
+		c    float64
+		want bool
+	}{{1.5, false}, {-48.5, true}, {51.5, true}, {25, false}} {
+		r := &Residue{Comp: "ALA", Atoms: []Atom{{Name: "N", Pos: Vec{-1.4, 0, 0}}, {Name: "CA"},
+			{Name: "C", Pos: Vec{test.c, 0, 0}}}}
+		if got := box.Divides(Protein, r); got != test.want || (Cell{}).Divides(Protein, r) {
+			t.Errorf("C at %g: %v", test.c, got)
+		}
+	}
+}
+
 // A periodic box divides a chain where its ends meet again once one of them is moved by an edge.
 func TestLinksAcrossCell(t *testing.T) {
 	box := newCell([6]float64{80, 80, 80, 60, 60, 90})
@@ -53,9 +68,14 @@ func TestLinksAcrossCell(t *testing.T) {
 		{"beside the edge", "C", "N", Vec{75, 0, 0}, box, false},
 		{"twice an edge", "C", "N", Vec{161.3, 0, 0}, box, false},
 		{"CA alone", "CA", "CA", Vec{83.8, 0, 0}, box, true},
+		{"old names", "O3*", "P", Vec{81.6, 0, 0}, box, true},
 		{"no cell", "C", "N", Vec{81.3, 0, 0}, Cell{}, false},
 	} {
-		got := test.cell.Links(Protein, residue(test.first, Vec{}), residue(test.second, test.to))
+		kind := Protein
+		if test.second == "P" {
+			kind = RNA
+		}
+		got := test.cell.Links(kind, residue(test.first, Vec{}), residue(test.second, test.to))
 		if got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}

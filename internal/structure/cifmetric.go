@@ -110,13 +110,9 @@ func (c *cifReader) assignMetric() {
 		return
 	}
 	for _, raw := range c.build.chains {
-		asym := raw.label
-		if asym == "" {
-			asym = raw.id
-		}
 		for i := range raw.residues {
 			r := &raw.residues[i]
-			if v, ok := c.values[qaKey{id, asym, r.Seq}]; ok && r.Seq > 0 {
+			if v, ok := c.values[qaKey{id, raw.name, r.Seq}]; ok && r.Seq > 0 {
 				r.PLDDT = new(v * best.scale)
 				c.build.metrics = true
 			}

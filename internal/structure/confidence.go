@@ -78,7 +78,7 @@ func PTM(pae Matrix) float64 {
 type Complex struct {
 	Chain []int // which chain, in any numbering
 	// Beta is the point in Å from which contacts are counted, see Residue.Beta.
-	Beta    []Vec     // point that contacts are counted from, see Residue.Beta
+	Beta    []Vec
 	PLDDT   []float64 // 0 to 100
 	Nucleic []bool    // part of a nucleic acid; nil: none is
 	PAE     Matrix    // N = 0: there is none; scores that need it are then 0

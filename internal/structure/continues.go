@@ -17,29 +17,28 @@ const (
 // begin another molecule. After a TER record (ter), so do numbers between which nothing is missing, a terminal atom on
 // either side, and a distance that the missing residues cannot span; without TER, numbers that rise are of one chain.
 func continues(a, b *Residue, ter bool) bool {
-	linked, known := links(a, b)
-	if linked {
+	state := neighbours(a, b)
+	if state == LinkIntact {
 		return true
 	}
 	rising := b.Auth > a.Auth || b.Auth == a.Auth && b.Ins > a.Ins
 	if !ter {
-		return rising || !known
+		return rising || state == LinkNotKnown
 	}
-	missing := b.Auth - a.Auth - 1
-	if !rising || missing < 1 || ended(a) || begins(b) {
-		return false
-	}
-	return spanned(a, b, missing)
+	return reaches(a, b)
 }
 
-// links reports whether two residues are linked, and whether that is known.
-func links(a, b *Residue) (linked, known bool) {
+// neighbours tells whether two residues of a molecule are linked by their main chains.
+func neighbours(a, b *Residue) LinkState {
 	state, distance := backboneLink(kindOf(a), a, b)
 	least := minLink
 	if math.IsNaN(bondLength(kindOf(a), a, b)) {
 		least = minCentres
 	}
-	return state == LinkIntact && distance >= least, state != LinkNotKnown
+	if state == LinkIntact && distance < least {
+		return LinkBroken
+	}
+	return state
 }
 
 // kindOf returns the kind of polymer of a residue, as far as its atoms tell how it is linked.
@@ -54,11 +53,7 @@ func kindOf(r *Residue) Kind {
 func spanned(a, b *Residue, missing int) bool {
 	p, okA := a.Centre()
 	q, okB := b.Centre()
-	reach := proteinAnchors[0].linked
-	if kindOf(a) != Protein {
-		reach = nucleicAnchors[0].linked
-	}
-	d := Distance(p, q)
+	d, reach := Distance(p, q), anchors(kindOf(a))[0].linked
 	return okA && okB && d >= minCentres && d <= float64(missing+1)*reach
 }
 

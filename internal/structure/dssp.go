@@ -16,7 +16,6 @@ type Backbone struct {
 
 // The states of DSSP: seven as Kabsch and Sander name them, and Coil for all other residues.
 const (
-	// The states of DSSP: seven as Kabsch and Sander name them, and Coil for all other residues.
 	AlphaHelix = 'H'
 	Bridge     = 'B' // a single pair of a ladder
 	Strand     = 'E'

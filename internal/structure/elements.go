@@ -35,15 +35,18 @@ var ions = map[string]string{
 }
 
 // ionElement returns the element of an ion that is named as its residue: by CHARMM (SOD), by its symbol (CA, Na+), or
-// in CHARMM's file of metals by its symbol and charge (FE2P); empty: the atom is no such ion.
+// in CHARMM's file of metals by its symbol and charge (FE2P); or by its symbol in a component of ionCodes, wherever the
+// columns of a PDB file have it. It is empty for other atoms.
 func ionElement(comp, name string) string {
-	if name != comp {
+	symbol := strings.ToUpper(strings.TrimRight(comp, "+-"))
+	switch {
+	case name != "" && ionCodes[comp] == name:
+		return name
+	case strings.ToUpper(strings.TrimRight(name, "+-")) != symbol:
 		return ""
-	}
-	if symbol := ions[comp]; symbol != "" {
-		return symbol
-	}
-	if symbol := strings.ToUpper(strings.TrimRight(comp, "+-")); masses[symbol] > 0 {
+	case ions[symbol] != "":
+		return ions[symbol]
+	case masses[symbol] > 0:
 		return symbol
 	}
 	if n := len(comp); n > 2 && comp[n-1] == 'P' && digit(comp[n-2]) && masses[comp[:n-2]] > 0 {

@@ -69,8 +69,9 @@ var caps = map[string]string{
 	"ACE": "C", "FOR": "C", "NH2": "N", "NHE": "N", "NME": "N", "NAC": "N", "CT3": "N", "ETA": "N",
 }
 
-// IsCap reports whether a component of a protein blocks its end, and is no amino acid.
-func IsCap(comp string) bool { return caps[comp] != "" }
+// Cap returns the atom, C or N, by which a component that blocks an end of a protein, and is no amino acid, is linked
+// to the chain: C at its beginning, N at its end. It is empty for all other components.
+func Cap(comp string) string { return caps[comp] }
 
 // bases are the names that CHARMM gives to nucleotides of RNA and DNA. In the CCD they are those of free bases and of
 // other molecules.

@@ -26,7 +26,8 @@ func TestNamesOfIonsAndWaters(t *testing.T) {
 	for _, test := range []struct{ names, comp, want string }{
 		{"CLA ", "CLA", "ion CL"}, {" SOD", "SOD", "ion NA"}, {" CAL", "CAL", "ion CA"}, {" BAR", "BAR", "ion BA"},
 		{" CD ", "CD2", "ion CD"}, {" ZN ", "ZN2", "ion ZN"}, {" FE ", "FE2", "ion FE"}, {" FE ", " FE", "ion FE"},
-		{" CA ", " CA", "ion CA"}, {"CA  ", " CA", "ion CA"}, {" BR ", " BR", "ion BR"}, {" Na+", "Na+", "ion NA"},
+		{" CA ", " CA", "ion CA"}, {"CA  ", " CA", "ion CA"}, {" BR ", " BR", "ion BR"}, {" Na+", "Na+", "ion NA"}, {" Na ", " NA", "ion NA"},
+		{"NA  ", "NA+", "ion NA"}, {" CL ", "CL-", "ion CL"},
 		{"FE2P", "FE2P", "ion FE"}, {" K  ", "  K", "ion K"}, {" OH2", "TIP3", "water O"}, {" O  ", "HOH", "water O"},
 		{" OW ", "SOL", "water O"}, {" O  ", "T4P", "water O"}, {" C1 ", "SOL", "ligand C"}, {" C1 ", "T3P", "ligand C"},
 		{" C1 ", "CLA", "ligand C"},

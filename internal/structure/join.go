@@ -30,7 +30,7 @@ func (b *builder) join(c *rawChain) (place int, joined bool, err error) {
 			before[i] = pendingAtom{Atom: Atom{Name: r.Atoms[i].Name}, comp: r.Comp}
 		}
 	}
-	if !belong(before, b.pending) {
+	if !b.belong(before) {
 		c.places[b.key] = place
 		return place, false, nil
 	}
@@ -73,83 +73,63 @@ func (c *rawChain) find(key residueKey) (place int, known bool) {
 	return at, known
 }
 
-// belong reports whether atoms with the key of an earlier residue belong to it: they are of its component and have
-// other names, or are alternatives to its atoms.
-func belong(before, late []pendingAtom) bool {
+// belong reports whether the pending atoms, with the key of an earlier residue, belong to it: they are of its component
+// and have other names than its atoms, or are alternatives to these.
+func (b *builder) belong(before []pendingAtom) bool {
 	comps, labelled := map[string]bool{}, true
 	for i := range before {
 		comps[before[i].comp] = true
 		labelled = labelled && before[i].alt != ""
 	}
-	for i := range late {
-		if !comps[late[i].comp] && (!labelled || late[i].alt == "") {
+	for i := range b.pending {
+		if a := &b.pending[i]; !comps[a.comp] && (!labelled || a.alt == "") {
 			return false
 		}
 	}
-	return repeated(before, late) == nil
+	return !b.repeated(before)
 }
 
-// few is up to how many atoms are compared each with each.
+// few is how many atoms a residue has at most whose names are entered into the set of the builder: a set that has once
+// been larger takes long to clear.
 const few = 64
 
-// repeated returns the first of the atoms that is one of those before it in the list or in before, by component, name
-// and alternative location; nil: none is.
-func repeated(before, atoms []pendingAtom) *pendingAtom {
-	if len(before)+len(atoms) > few && len(atoms) > 1 {
-		return repeatedOfMany(before, atoms)
-	}
-	for i := range atoms {
-		a := &atoms[i]
-		for j := range before {
-			if a.same(&before[j]) {
-				return a
-			}
-		}
-		for j := range i {
-			if a.same(&atoms[j]) {
-				return a
-			}
-		}
-	}
-	return nil
-}
+// name identifies an atom within a residue.
+func (a *pendingAtom) name() [3]string { return [3]string{a.comp, a.Name, a.alt} }
 
-// same reports whether two atoms of a residue are the same one.
-func (a *pendingAtom) same(b *pendingAtom) bool {
-	return a.Name == b.Name && a.alt == b.alt && a.comp == b.comp
-}
-
-// repeatedOfMany is repeated for lists that are too long to compare each with each.
-func repeatedOfMany(before, atoms []pendingAtom) *pendingAtom {
-	seen := make(map[[3]string]bool, len(before)+len(atoms))
+// repeated reports whether one of the pending atoms is one of those before it, or in before.
+func (b *builder) repeated(before []pendingAtom) bool {
+	seen := b.seen
+	clear(seen)
+	if len(before)+len(b.pending) > few {
+		seen = map[[3]string]bool{}
+	}
 	for i := range before {
-		seen[[3]string{before[i].comp, before[i].Name, before[i].alt}] = true
+		seen[before[i].name()] = true
 	}
-	for i := range atoms {
-		key := [3]string{atoms[i].comp, atoms[i].Name, atoms[i].alt}
-		if seen[key] {
-			return &atoms[i]
+	for i := range b.pending {
+		name := b.pending[i].name()
+		if seen[name] {
+			return true
 		}
-		seen[key] = true
+		seen[name] = true
 	}
-	return nil
+	return false
 }
 
 // settleRepeated leaves each atom of a residue of a polymer once: one that is listed twice at the same place, and the
 // one of the highest occupancy where alternative locations have lost their labels. It fails where two atoms claim to be
 // the whole of one, because which of them is meant cannot be known. Atoms of ligands may share a name.
 func (b *builder) settleRepeated() error {
-	if polymerKind(b.pending[0].comp) == "" || repeated(nil, b.pending) == nil {
+	if polymerKind(b.pending[0].comp) == "" || !b.repeated(nil) {
 		return nil
 	}
 	places := map[[3]string]int{}
 	kept := b.pending[:0]
 	for _, a := range b.pending {
-		key := [3]string{a.comp, a.Name, a.alt}
-		at, known := places[key]
+		at, known := places[a.name()]
 		switch {
 		case !known:
-			places[key] = len(kept)
+			places[a.name()] = len(kept)
 			kept = append(kept, a)
 		case kept[at].Pos == a.Pos:
 		case kept[at].Occupancy < 1 && a.Occupancy < 1:

@@ -37,8 +37,7 @@ func (l Limits) defaults() Limits {
 
 // ParseError reports what is wrong with a file, and in which line. Its text is one sentence that a user can act on.
 type ParseError struct {
-	// Format is mmCIF, PDB or FASTA, or empty where the format could not be recognised.
-	Format string // "mmCIF", "PDB", "FASTA"; empty where it could not be told
+	Format string // mmCIF, PDB or FASTA; empty where it could not be recognised
 	Line   int    // 1-based; 0: the file as a whole
 	Reason string
 	Limit  bool // the file is larger than the Limits allow

@@ -36,6 +36,13 @@ var (
 	nucleicAnchors = []anchor{{"P", 8, 8}, {"C4'", 8, 8}, {"C1'", 8.5, 11}}
 )
 
+func anchors(kind Kind) []anchor {
+	if kind == Protein {
+		return proteinAnchors
+	}
+	return nucleicAnchors
+}
+
 // Link tells whether residue b of a polymer is linked to residue a before it, and the distance in Å that tells it: that
 // of the linking atoms or, where one is missing, of the same atom of both (CA, P, C4' or C1'), or else of any two atoms
 // that are bonded. It is NaN where nothing tells.
@@ -51,17 +58,13 @@ func Link(kind Kind, a, b *Residue) (state LinkState, distance float64) {
 
 // backboneLink is Link by the atoms of the main chain alone.
 func backboneLink(kind Kind, a, b *Residue) (state LinkState, distance float64) {
-	anchors := proteinAnchors
-	if kind != Protein {
-		anchors = nucleicAnchors
-	}
 	switch d := bondLength(kind, a, b); {
 	case d <= linkLimit:
 		return LinkIntact, d
 	case !math.IsNaN(d):
 		return LinkBroken, d
 	}
-	for _, at := range anchors {
+	for _, at := range anchors(kind) {
 		switch d := between(a, at.name, b, at.name); {
 		case d <= at.linked:
 			return LinkIntact, d
@@ -80,24 +83,32 @@ func Closes(kind Kind, last, first *Residue) bool { return bondLength(kind, last
 // bondLength returns the distance of the atoms that link residue b of a polymer to residue a before it; NaN where one
 // of them is missing.
 func bondLength(kind Kind, a, b *Residue) float64 {
-	if kind == Protein {
-		return between(a, "C", b, "N")
-	}
-	return between(a, "O3'", b, "P")
+	last, first := linking(kind)
+	return between(a, last, b, first)
 }
 
-// between returns the distance of two atoms, also by their old names (C1*); NaN where one is missing or has no place. A
-// calcium is no CA.
-func between(a *Residue, name string, b *Residue, other string) float64 {
-	p, okA := a.point(name, strings.ReplaceAll(name, "'", "*"))
-	q, okB := b.point(other, strings.ReplaceAll(other, "'", "*"))
-	if !okA || !okB {
-		return math.NaN()
+// linking returns the atoms of a residue of a polymer, and of the residue behind it, that a bond links.
+func linking(kind Kind) (last, first string) {
+	if kind == Protein {
+		return "C", "N"
 	}
-	if d := Distance(p, q); !math.IsInf(d, 0) {
+	return "O3'", "P"
+}
+
+// between returns the distance of two atoms; NaN where one is missing or has no place.
+func between(a *Residue, name string, b *Residue, other string) float64 {
+	v, ok := vector(a, name, b, other)
+	if d := Distance(v, Vec{}); ok && !math.IsInf(d, 0) {
 		return d
 	}
 	return math.NaN()
+}
+
+// vector returns the vector from an atom to another one, also by their old names (C1*). A calcium is no CA.
+func vector(a *Residue, name string, b *Residue, other string) (v Vec, ok bool) {
+	p, okA := a.point(name, strings.ReplaceAll(name, "'", "*"))
+	q, okB := b.point(other, strings.ReplaceAll(other, "'", "*"))
+	return Vec{q[0] - p[0], q[1] - p[1], q[2] - p[2]}, okA && okB
 }
 
 // maxAtomPairs bounds the pairs of atoms of two residues whose distance is measured. No two residues have as many.

@@ -1,9 +1,6 @@
 package structure
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // numbersPolymers reports whether the file gives positions in a sequence to residues of polymers alone. Several
 // programs number all residues of a chain so, waters too.
@@ -22,6 +19,10 @@ func (b *builder) numbersPolymers() bool {
 	}
 	return without
 }
+
+// maxMonomer is how many atoms a residue has at most by which others are told to belong to its polymer: its atoms are
+// looked at for each of them.
+const maxMonomer = 256
 
 // members reports which residues of a chain belong to polymers, by their kinds: those that a bond links to a neighbour,
 // that a file numbers in a sequence, if it numbers only those, or that are alone at a gap of a polymer. A name does not
@@ -42,7 +43,7 @@ func (c *rawChain) members(kinds []Kind, numbered bool) []bool {
 		if i+1 < len(out) && c.joined(i, kinds[i], kinds[i+1]) {
 			out[i], out[i+1] = true, true
 		}
-		if before[i] = last; out[i] || !r.Het && r.plain(kinds[i]) {
+		if before[i] = last; len(r.Atoms) <= maxMonomer && (out[i] || !r.Het && r.plain(kinds[i])) {
 			last = r
 		}
 	}
@@ -51,7 +52,7 @@ func (c *rawChain) members(kinds []Kind, numbered bool) []bool {
 		if !out[i] && kinds[i].Polymer() {
 			out[i] = c.alone(i, kinds[i], before[i], after)
 		}
-		if out[i] {
+		if out[i] && len(c.residues[i].Atoms) <= maxMonomer {
 			after = &c.residues[i]
 		}
 	}
@@ -69,13 +70,8 @@ func (c *rawChain) alone(i int, kind Kind, before, after *Residue) bool {
 	if reaches(r, after) && (reaches(before, r) || before == nil && plain) {
 		return true
 	}
-	return c.segment[i] < c.ters && (slices.Contains(c.sequence, r.Comp) || plain && before != nil && untold(before, r))
-}
-
-// untold reports whether the atoms of two residues do not tell whether a bond links them.
-func untold(a, b *Residue) bool {
-	_, known := links(a, b)
-	return !known
+	untold := plain && before != nil && neighbours(before, r) == LinkNotKnown
+	return c.segment[i] < c.ters && (untold || c.listed[r.Comp])
 }
 
 // joined reports whether a bond links a residue of a polymer to the one after it, by their kinds. One of them may be a
@@ -96,11 +92,7 @@ func (c *rawChain) joined(i int, kind, next Kind) bool {
 	part := func(i int, r *Residue, kind Kind) bool {
 		return r.plain(kind) && (!r.Het || c.segment[i] < c.ters || c.rooted[c.segment[i]])
 	}
-	if !part(i, a, kind) || !part(i+1, b, next) {
-		return false
-	}
-	linked, _ := links(a, b)
-	return linked
+	return part(i, a, kind) && part(i+1, b, next) && neighbours(a, b) == LinkIntact
 }
 
 // plain reports whether a residue has the name of a residue of polymers, or is one bead of a polymer.

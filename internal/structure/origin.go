@@ -71,44 +71,45 @@ func (s *Structure) Confidence(predicted bool) Confidence {
 		return Confidence{Note: "The file is of a prediction and does not say that its B-factors are pLDDT; no " +
 			"confidence is reported."}
 	}
-	return s.Scaled(s.bFactors())
+	return s.Scaled(s.byResidue(meanB))
 }
 
 // listedPLDDT returns the values that the file lists for residues; nil: it lists none.
 func (s *Structure) listedPLDDT() [][]float64 {
 	known := false
-	out := make([][]float64, len(s.Chains))
-	for i := range s.Chains {
-		out[i] = make([]float64, len(s.Chains[i].Residues))
-		for j := range s.Chains[i].Residues {
-			out[i][j] = math.NaN()
-			if v := s.Chains[i].Residues[j].PLDDT; v != nil {
-				out[i][j], known = *v, true
-			}
+	out := s.byResidue(func(r *Residue) float64 {
+		if r.PLDDT == nil {
+			return math.NaN()
 		}
-	}
+		known = true
+		return *r.PLDDT
+	})
 	if !known {
 		return nil
 	}
 	return out
 }
 
-// bFactors returns the mean B-factor of each residue, NaN for a residue without atoms.
-func (s *Structure) bFactors() [][]float64 {
+// byResidue returns a value of each residue, by chain.
+func (s *Structure) byResidue(value func(*Residue) float64) [][]float64 {
 	out := make([][]float64, len(s.Chains))
 	for i := range s.Chains {
-		out[i] = make([]float64, len(s.Chains[i].Residues))
 		for j := range s.Chains[i].Residues {
-			atoms := s.Chains[i].Residues[j].Atoms
-			if len(atoms) == 0 {
-				out[i][j] = math.NaN()
-			}
-			for k := range atoms {
-				out[i][j] += atoms[k].B / float64(len(atoms))
-			}
+			out[i] = append(out[i], value(&s.Chains[i].Residues[j]))
 		}
 	}
 	return out
+}
+
+// meanB returns the mean B-factor of the atoms of a residue, NaN where there are none.
+func meanB(r *Residue) (mean float64) {
+	if len(r.Atoms) == 0 {
+		return math.NaN()
+	}
+	for i := range r.Atoms {
+		mean += r.Atoms[i].B / float64(len(r.Atoms))
+	}
+	return mean
 }
 
 // Scaled returns values by chain and residue as the confidence of the polymers, those from 0 to 1 as ones from 0 to

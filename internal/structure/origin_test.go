@@ -113,7 +113,7 @@ func TestConfidence(t *testing.T) {
 // B-factors.
 func TestListedConfidenceIsKept(t *testing.T) {
 	s := load(t, "2jof")
-	plddt := s.bFactors()
+	plddt := s.byResidue(meanB)
 	for i := range plddt[0] {
 		plddt[0][i] = 50 + float64(i)
 	}

@@ -305,8 +305,9 @@ func Recognise(r io.Reader) (content io.Reader, pdb bool, err error) {
 }
 
 // pdbRecords are the record names with which a PDB file may begin.
-var pdbRecords = []string{"ATOM", "HETATM", "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE",
-	"KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
-	"AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQADV", "SEQRES", "MODRES", "HET", "FORMUL", "HELIX",
-	"SHEET", "TURN", "SSBOND", "LINK", "CISPEP", "SITE", "CRYST1", "ORIGX", "SCALE", "MTRIX", "MODEL", "TER", "PARENT",
-	"USER", "PFRMAT", "TARGET"}
+var pdbRecords = []string{
+	"ATOM", "HETATM", "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL",
+	"MDLTYP", "AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "SEQADV", "SEQRES", "MODRES", "HET", "FORMUL",
+	"HELIX", "SHEET", "TURN", "SSBOND", "LINK", "CISPEP", "SITE", "CRYST1", "ORIGX", "SCALE", "MTRIX", "MODEL", "TER",
+	"PARENT", "USER", "PFRMAT", "TARGET",
+}

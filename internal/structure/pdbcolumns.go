@@ -188,18 +188,25 @@ func (p *pdbReader) isPair(line []byte) bool {
 	return true
 }
 
+// maxAbsorbed bounds the work of absorb, as a number of pairs of residues.
+const maxAbsorbed = 1 << 22
+
 // absorb gives the residues of a chain with an id of two letters to the chain that the second letter names, where the
 // first one ends their names: LYSH of chain A and not LYS of chain HA. It reports whether bonds to that chain and its
 // free numbers show this of all.
 func (p *pdbReader) absorb(whole, pair *rawChain) bool {
+	if len(whole.residues)*len(pair.residues) > maxAbsorbed {
+		return false
+	}
 	residues, segment := slices.Clone(whole.residues), slices.Clone(whole.segment)
 	for _, r := range pair.residues {
 		at := slices.IndexFunc(residues, func(o Residue) bool { return o.Auth >= r.Auth })
 		if at < 0 {
 			at = len(residues)
 		}
-		before := at > 0 && bonded(&residues[at-1], &r)
-		if at < len(residues) && (residues[at].Auth == r.Auth || !before && !bonded(&r, &residues[at])) ||
+		before := at > 0 && neighbours(&residues[at-1], &r) == LinkIntact
+		if at < len(residues) &&
+			(residues[at].Auth == r.Auth || !before && neighbours(&r, &residues[at]) != LinkIntact) ||
 			at == len(residues) && !before {
 			return false
 		}
@@ -211,12 +218,6 @@ func (p *pdbReader) absorb(whole, pair *rawChain) bool {
 	p.build.chains = slices.DeleteFunc(p.build.chains, func(c *rawChain) bool { return c == pair })
 	delete(p.build.byID, pair.name)
 	return true
-}
-
-// bonded reports whether a bond links two residues.
-func bonded(a, b *Residue) bool {
-	linked, _ := links(a, b)
-	return linked
 }
 
 // knownComp reports whether a residue has a name that this package knows.

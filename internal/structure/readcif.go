@@ -57,11 +57,11 @@ func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 }
 
 // atomItems are the wanted items of _atom_site, in the order of the constants below.
-var atomItems = []string{"group_pdb", "type_symbol", "label_atom_id", "auth_atom_id", "label_alt_id", "label_comp_id",
-	"auth_comp_id",
+var atomItems = []string{
+	"group_pdb", "type_symbol", "label_atom_id", "auth_atom_id", "label_alt_id", "label_comp_id", "auth_comp_id",
 	"label_asym_id", "auth_asym_id", "label_entity_id", "label_seq_id", "auth_seq_id", "pdbx_pdb_ins_code", "cartn_x",
-	"cartn_y", "cartn_z",
-	"occupancy", "b_iso_or_equiv", "pdbx_formal_charge", "pdbx_pdb_model_num"}
+	"cartn_y", "cartn_z", "occupancy", "b_iso_or_equiv", "pdbx_formal_charge", "pdbx_pdb_model_num",
+}
 
 // Indices of the values of an _atom_site row.
 const (
@@ -226,10 +226,7 @@ func (c *cifReader) list(entity string, n int, comp []byte) {
 	c.listed += more
 	known = append(known, make([]string, more)...)
 	if known[n-1] == "" {
-		known[n-1] = c.build.intern(comp)
-		if upper, ok := standardCode(known[n-1]); ok {
-			known[n-1] = upper
-		}
+		known[n-1] = standardCode(c.build.intern(comp))
 	}
 	c.monomers[entity] = known
 }

@@ -175,11 +175,7 @@ func (p *pdbReader) sequence(line []byte) {
 		if p.listed++; p.listed > p.in.lim.Residues || !printable(comp) {
 			return
 		}
-		code := p.build.intern(comp)
-		if upper, ok := standardCode(code); ok {
-			code = upper
-		}
-		p.sequences[chain] = append(p.sequences[chain], code)
+		p.sequences[chain] = append(p.sequences[chain], standardCode(p.build.intern(comp)))
 	}
 }
 
@@ -221,7 +217,10 @@ func (p *pdbReader) finish() error {
 	p.joinBlank()
 	p.nameBlank()
 	for _, c := range p.build.chains {
-		c.sequence = p.sequences[c.id]
+		c.listed = map[string]bool{}
+		for _, comp := range p.sequences[c.id] {
+			c.listed[comp] = true
+		}
 	}
 	return nil
 }
@@ -389,9 +388,6 @@ func (p *pdbReader) element(line []byte, a *pendingAtom) string {
 		if _, ok := masses[symbol]; ok || symbol == "X" {
 			return symbol
 		}
-	}
-	if symbol := ionCodes[a.comp]; symbol == a.Name {
-		return symbol // which programs write in column 14 too
 	}
 	if len(line) > 14 && line[12] == ' ' {
 		if one := strings.ToUpper(string(line[13])); masses[one] > 0 {

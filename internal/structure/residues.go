@@ -11,51 +11,38 @@ const Unknown = 'X'
 // aminoNames are the component codes of amino acids by one-letter code.
 var aminoNames = map[byte]string{
 	'A': "ALA", 'R': "ARG", 'N': "ASN", 'D': "ASP", 'C': "CYS", 'Q': "GLN", 'E': "GLU", 'G': "GLY", 'H': "HIS",
-	'I': "ILE",
-	'L': "LEU", 'K': "LYS", 'M': "MET", 'F': "PHE", 'P': "PRO", 'S': "SER", 'T': "THR", 'W': "TRP", 'Y': "TYR",
-	'V': "VAL",
-	'B': "ASX", 'Z': "GLX", 'U': "SEC", 'O': "PYL", 'X': "UNK",
+	'I': "ILE", 'L': "LEU", 'K': "LYS", 'M': "MET", 'F': "PHE", 'P': "PRO", 'S': "SER", 'T': "THR", 'W': "TRP",
+	'Y': "TYR", 'V': "VAL", 'B': "ASX", 'Z': "GLX", 'U': "SEC", 'O': "PYL", 'X': "UNK",
 }
 
 // compNames are the names of standard components.
 var compNames = map[string]string{
 	"ALA": "ALANINE", "ARG": "ARGININE", "ASN": "ASPARAGINE", "ASP": "ASPARTIC ACID", "CYS": "CYSTEINE",
-	"GLN": "GLUTAMINE",
-	"GLU": "GLUTAMIC ACID", "GLY": "GLYCINE", "HIS": "HISTIDINE", "ILE": "ISOLEUCINE", "LEU": "LEUCINE",
-	"LYS": "LYSINE",
-	"MET": "METHIONINE", "PHE": "PHENYLALANINE", "PRO": "PROLINE", "SER": "SERINE", "THR": "THREONINE",
-	"TRP": "TRYPTOPHAN",
-	"TYR": "TYROSINE", "VAL": "VALINE",
-	"A": "ADENOSINE-5'-MONOPHOSPHATE", "C": "CYTIDINE-5'-MONOPHOSPHATE", "G": "GUANOSINE-5'-MONOPHOSPHATE",
-	"U":  "URIDINE-5'-MONOPHOSPHATE",
+	"GLN": "GLUTAMINE", "GLU": "GLUTAMIC ACID", "GLY": "GLYCINE", "HIS": "HISTIDINE", "ILE": "ISOLEUCINE",
+	"LEU": "LEUCINE", "LYS": "LYSINE", "MET": "METHIONINE", "PHE": "PHENYLALANINE", "PRO": "PROLINE", "SER": "SERINE",
+	"THR": "THREONINE", "TRP": "TRYPTOPHAN", "TYR": "TYROSINE", "VAL": "VALINE", "A": "ADENOSINE-5'-MONOPHOSPHATE",
+	"C": "CYTIDINE-5'-MONOPHOSPHATE", "G": "GUANOSINE-5'-MONOPHOSPHATE", "U": "URIDINE-5'-MONOPHOSPHATE",
 	"DA": "2'-DEOXYADENOSINE-5'-MONOPHOSPHATE", "DC": "2'-DEOXYCYTIDINE-5'-MONOPHOSPHATE",
-	"DG": "2'-DEOXYGUANOSINE-5'-MONOPHOSPHATE",
-	"DT": "THYMIDINE-5'-MONOPHOSPHATE",
+	"DG": "2'-DEOXYGUANOSINE-5'-MONOPHOSPHATE", "DT": "THYMIDINE-5'-MONOPHOSPHATE",
 }
 
 // letters maps component codes of amino acids to one-letter codes: the standard ones, those of aminoNames, common
 // modified ones as their parent, and those of synonyms.
 var letters = map[string]byte{
 	"MSE": 'M', "SEP": 'S', "TPO": 'T', "PTR": 'Y', "CSO": 'C', "CSD": 'C', "CSX": 'C', "CSS": 'C', "CME": 'C',
-	"OCS": 'C',
-	"SCY": 'C', "CAS": 'C', "YCM": 'C', "SMC": 'C', "KCX": 'K', "MLY": 'K', "MLZ": 'K',
-	"M3L": 'K',
-	"ALY": 'K', "LLP": 'K', "HYP": 'P', "PCA": 'Q', "CGU": 'E', "BHD": 'D',
-	"PHD":  'D',
-	"GLYM": 'G', "HIC": 'H', "TYS": 'Y', "NEP": 'H',
-	"FME": 'M',
-	"MHO": 'M', "SAC": 'S', "AIB": 'A', "MEN": 'N', "AGM": 'R', "CIR": 'R', "MVA": 'V', "MLE": 'L', "NLE": 'L',
-	"TRQ": 'W',
-	"DAL": 'A', "DAR": 'R', "DSG": 'N', "DAS": 'D', "DCY": 'C', "DGN": 'Q', "DGL": 'E', "DHI": 'H', "DIL": 'I',
-	"DLE": 'L',
-	"DLY": 'K', "MED": 'M', "DPN": 'F', "DPR": 'P', "DSN": 'S', "DTH": 'T', "DTR": 'W', "DTY": 'Y', "DVA": 'V',
+	"OCS": 'C', "SCY": 'C', "CAS": 'C', "YCM": 'C', "SMC": 'C', "KCX": 'K', "MLY": 'K', "MLZ": 'K', "M3L": 'K',
+	"ALY": 'K', "LLP": 'K', "HYP": 'P', "PCA": 'Q', "CGU": 'E', "BHD": 'D', "PHD": 'D', "GLYM": 'G', "HIC": 'H',
+	"TYS": 'Y', "NEP": 'H', "FME": 'M', "MHO": 'M', "SAC": 'S', "AIB": 'A', "MEN": 'N', "AGM": 'R', "CIR": 'R',
+	"MVA": 'V', "MLE": 'L', "NLE": 'L', "TRQ": 'W', "DAL": 'A', "DAR": 'R', "DSG": 'N', "DAS": 'D', "DCY": 'C',
+	"DGN": 'Q', "DGL": 'E', "DHI": 'H', "DIL": 'I', "DLE": 'L', "DLY": 'K', "MED": 'M', "DPN": 'F', "DPR": 'P',
+	"DSN": 'S', "DTH": 'T', "DTR": 'W', "DTY": 'Y', "DVA": 'V',
 }
 
 // rnaLetters maps component codes of RNA nucleotides to letters, modified ones as their parent.
 var rnaLetters = map[string]byte{
 	"A": 'A', "C": 'C', "G": 'G', "U": 'U', "I": 'I', "N": 'N', "PSU": 'U', "5MU": 'U', "H2U": 'U', "4SU": 'U',
-	"OMU": 'U', "5MC": 'C', "OMC": 'C',
-	"OMG": 'G', "2MG": 'G', "7MG": 'G', "M2G": 'G', "YYG": 'G', "YG": 'G', "1MA": 'A', "6MZ": 'A', "A2M": 'A',
+	"OMU": 'U', "5MC": 'C', "OMC": 'C', "OMG": 'G', "2MG": 'G', "7MG": 'G', "M2G": 'G', "YYG": 'G', "YG": 'G',
+	"1MA": 'A', "6MZ": 'A', "A2M": 'A',
 }
 
 // dnaLetters maps component codes of DNA nucleotides to letters, modified ones as their parent.
@@ -154,15 +141,20 @@ func polymerKind(comp string) Kind {
 // upperCase gives an atom the name of its residue, and its own, in upper case, where the residue's has small letters
 // and is one of a standard component then, since no component has small letters.
 func (a *pendingAtom) upperCase() {
-	if comp, ok := standardCode(a.comp); ok {
+	if comp := standardCode(a.comp); comp != a.comp {
 		a.comp, a.Name = comp, strings.ToUpper(a.Name)
 	}
 }
 
-// standardCode returns the code of a standard residue, water or ion that is written with small letters.
-func standardCode(comp string) (code string, ok bool) {
-	code = strings.ToUpper(comp)
-	return code, code != comp && (polymerKind(code) != "" || waters[code] || masses[code] > 0)
+// standardCode returns the code of a standard residue, cap, water or ion that may be written with small letters; any
+// other name as it is.
+func standardCode(comp string) string {
+	code := strings.ToUpper(comp)
+	ion := masses[code] > 0 || ions[code] != ""
+	if code != comp && (polymerKind(code) != "" || caps[code] != "" || waters[code] || ion) {
+		return code
+	}
+	return comp
 }
 
 // guessKind returns the kind of a residue from its name and atoms: a polymer's kind, Water, Ion or Ligand.

@@ -19,9 +19,10 @@ func ReadWhole(r io.Reader, lim Limits) (*Structure, error) {
 		if err != nil {
 			return nil, err
 		}
+		left := maxCompared
 		return file.build.complete(s, func(c *Chain) ([]string, bool) {
 			comps := file.sequences[c.ID]
-			fits, only := locate(c.Kind, c.Residues, comps)
+			fits, only := locate(c.Kind, c.Residues, comps, &left)
 			if !fits {
 				return nil, false
 			}
@@ -87,20 +88,24 @@ func completed(residues []Residue, comps []string) []Residue {
 	return out
 }
 
-// maxSequence is the longest whole sequence in which residues are located, because the time grows with its square.
-// Titin has 35,000 residues.
-const maxSequence = 40_000
+// maxCompared is how many pairs of components of one file are compared to locate residues in whole sequences. Files of
+// molecules need about two for each residue; a sequence of one kind of residue needs its square.
+const maxCompared = 20_000_000
 
 // locate gives the residues of a polymer their positions in its whole sequence, and reports whether they fit: by the
 // numbers of the authors, if these count along the sequence, or else run by run of linked residues with consecutive
-// numbers, each at the first place that it fits. only reports that they fit nowhere else in that way.
-func locate(kind Kind, residues []Residue, comps []string) (fits, only bool) {
-	if len(comps) == 0 || len(comps) > maxSequence || len(residues) > len(comps) {
+// numbers, each at the first place that it fits. only reports that they fit nowhere else in that way. It takes the
+// pairs that it compares off left; nothing fits once nothing is left.
+func locate(kind Kind, residues []Residue, comps []string, left *int) (fits, only bool) {
+	if len(comps) == 0 || len(residues) > len(comps) {
 		return false, false
 	}
-	at, only := locateNumbers(residues, comps)
+	at, only := locateNumbers(residues, comps, left)
 	if at == nil {
-		at, only = locateRuns(runsOf(kind, residues), comps)
+		at, only = locateRuns(runsOf(kind, residues), comps, left)
+	}
+	if *left < 0 {
+		return false, false
 	}
 	for i, k := range at {
 		residues[i].Seq = k + 1
@@ -110,7 +115,7 @@ func locate(kind Kind, residues []Residue, comps []string) (fits, only bool) {
 
 // locateNumbers returns the first places in comps of residues whose numbers count along it, nil if they do not fit, and
 // whether there are no others.
-func locateNumbers(residues []Residue, comps []string) (at []int, only bool) {
+func locateNumbers(residues []Residue, comps []string, left *int) (at []int, only bool) {
 	var found []int
 	for start := range len(comps) {
 		found = found[:0]
@@ -122,7 +127,10 @@ func locateNumbers(residues []Residue, comps []string) (at []int, only bool) {
 			}
 			found = append(found, k)
 		}
+		*left -= len(found) + 1
 		switch {
+		case *left < 0:
+			return nil, false
 		case len(found) < len(residues):
 		case at != nil:
 			return at, false
@@ -151,8 +159,8 @@ func runsOf(kind Kind, residues []Residue) (runs [][]string) {
 
 // locateRuns returns the first places of the residues of runs in comps, nil if they do not fit, and whether the last
 // places are the same.
-func locateRuns(runs [][]string, comps []string) (at []int, only bool) {
-	if at = placeRuns(runs, comps); at == nil {
+func locateRuns(runs [][]string, comps []string, left *int) (at []int, only bool) {
+	if at = placeRuns(runs, comps, left); at == nil {
 		return nil, false
 	}
 	slices.Reverse(runs)
@@ -161,7 +169,7 @@ func locateRuns(runs [][]string, comps []string) (at []int, only bool) {
 	}
 	backwards := slices.Clone(comps)
 	slices.Reverse(backwards)
-	last := placeRuns(runs, backwards)
+	last := placeRuns(runs, backwards, left)
 	slices.Reverse(last)
 	for i := range last {
 		last[i] = len(comps) - 1 - last[i]
@@ -171,14 +179,14 @@ func locateRuns(runs [][]string, comps []string) (at []int, only bool) {
 
 // placeRuns returns where each residue of runs lies in comps, each run at the first place that it fits after the one
 // before; nil if one does not.
-func placeRuns(runs [][]string, comps []string) []int {
+func placeRuns(runs [][]string, comps []string, left *int) []int {
 	var at []int
 	k := 0
 	for _, run := range runs {
-		for k+len(run) <= len(comps) && !slices.Equal(comps[k:k+len(run)], run) {
+		for k+len(run) <= len(comps) && !startsWith(comps[k:], run, left) {
 			k++
 		}
-		if k+len(run) > len(comps) {
+		if k+len(run) > len(comps) || *left < 0 {
 			return nil
 		}
 		for range run {
@@ -187,4 +195,14 @@ func placeRuns(runs [][]string, comps []string) []int {
 		}
 	}
 	return at
+}
+
+// startsWith reports whether a sequence begins with a run; false also once nothing is left to compare.
+func startsWith(comps, run []string, left *int) bool {
+	for i := range run {
+		if *left--; *left < 0 || comps[i] != run[i] {
+			return false
+		}
+	}
+	return true
 }
