@@ -379,6 +379,8 @@ func TestRefusals(t *testing.T) {
 		{">A|rna\nAC5", "", "the record at line 1, residue 3: '5' is not a nucleotide of RNA"},
 		{">x\nMKU", "", `record "x", residue 3: 'U' stands for selenocysteine (C is nearest); the letters are ACDEF`},
 		{">x\nMK-T", "", "line 2, column 3: '-' is a gap"},
+		{">x\nALA GLY\nSER\n", "", "the record at line 1 has codes of three letters; a residue is one letter"},
+		{"Ala-Gly-Ser\n", "", "the record at line 1 has codes of three letters"},
 		{">x\nMK*T", "", "'*' at position 3"},
 		{">x\nMKJT", "", "record \"x\", residue 3: 'J' stands for I or L; the letters are ACDEF"},
 		{">x\nMKT::MKT", "", `record "x", chain 2 is empty`},
