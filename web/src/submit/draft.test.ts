@@ -80,6 +80,10 @@ test('a ligand keeps what was written', () => {
     expect(item.text).toBe(inTens(written))
     expect(ofKind(item, 'ligand')).toEqual({ kind: 'ligand', ccd: false, text: ligand })
   }
+  for (const smiles of ['CCO', 'CCCl'])
+    expect(ofKind(newItem('protein', smiles), 'ligand')).toMatchObject({ ccd: false })
+  for (const code of ['CO', 'SO4', 'HEM'])
+    expect(ofKind(newItem('protein', code), 'ligand')).toMatchObject({ ccd: true })
   expect(ofKind(newItem('protein', 'atp'), 'ligand')).toMatchObject({ ccd: true, text: 'atp' })
   expect(ofKind(newItem('ligand', 'MKTAYIAKQRQ'), 'protein')).toMatchObject({ text: 'MKTAYIAKQR Q' })
 })
