@@ -1,7 +1,7 @@
 // The draft of a job: text that is read, and bodies that survive the way through the form.
 import { expect, test } from 'vitest'
 import type { CreateJob, Kind, Model } from '../api'
-import { curlCommands, fromBody, toBody, withAlignments } from './body'
+import { curlCommands, fromBody, itemBody, toBody, withAlignments } from './body'
 import { alignmentsToUpload, emptyDraft, formPart, itemFrom, jobName, newItem, ofKind } from './draft'
 import {
   chainNames,
@@ -65,6 +65,14 @@ test('FASTA, bare sequences, chains by colons and headers with kinds are read', 
   expect(isJobFile('{"name": 1}')).toBe(true)
   expect(isJobFile('version: 1\nsequences:\n')).toBe(true)
   expect(isJobFile('>version\nACDEF')).toBe(false)
+})
+
+test('codes of three letters reach the service as they were written', () => {
+  const sent = (text: string) =>
+    itemBody(itemFrom({ kind: 'protein', text, label: '', ccd: false })).proteinChain?.sequence
+  expect(sent('Ala Gly\nSer')).toBe('Ala Gly Ser')
+  expect(sent('AlaGlySer')).toBe('AlaGlySer')
+  expect(sent('MKTA\nYIAKqr')).toBe('MKTAYIAKQR')
 })
 
 test('a ligand keeps what was written', () => {
