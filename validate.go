@@ -289,7 +289,7 @@ func (v *validation) ligand(i int) {
 	}
 }
 
-// ligandCode checks the CCD code of a ligand. A text that is a SMILES, and no code that is known, was meant as a SMILES.
+// ligandCode checks the CCD code of a ligand. A text that is a SMILES and no known code was meant as a SMILES.
 func (v *validation) ligandCode(i int) {
 	s := &v.job.Sequences[i]
 	text := s.Text
@@ -499,8 +499,9 @@ func HasThreeLetterCodes(text string) bool {
 		return false
 	}
 	standard := false
-	for text = strings.ToUpper(strings.Join(strings.FieldsFunc(text, isSpaceOrHyphen), "")); text != ""; text = text[3:] {
-		code := text[:3]
+	codes := strings.ToUpper(strings.Join(strings.FieldsFunc(text, isSpaceOrHyphen), ""))
+	for ; codes != ""; codes = codes[3:] {
+		code := codes[:3]
 		if !chem.IsResidueCode(string(Protein), cmp.Or(chem.Parent(code), code)) {
 			return false
 		}
