@@ -380,6 +380,8 @@ func TestRefusals(t *testing.T) {
 		{">x\nMKU", "", `record "x", residue 3: 'U' stands for selenocysteine (C is nearest); the letters are ACDEF`},
 		{">x\nMK-T", "", "line 2, column 3: '-' is a gap"},
 		{">x\nALA GLY\nSER\n", "", "the record at line 1 has codes of three letters; a residue is one letter"},
+		{"sequences: [{protein: {id: A, sequence: ALA GLY}}]", "", "sequences[0].protein.sequence has codes of three letters"},
+		{"id,sequence\na,Ala-Gly\n", "", "has codes of three letters; a residue is one letter"},
 		{"Ala-Gly-Ser\n", "", "the record at line 1 has codes of three letters"},
 		{">x\nMK*T", "", "'*' at position 3"},
 		{">x\nMKJT", "", "record \"x\", residue 3: 'J' stands for I or L; the letters are ACDEF"},

@@ -178,8 +178,8 @@ type chainReader struct {
 // the line and the column.
 func (r *record) readChains(in *reading) error {
 	p := chainReader{r: r, noted: map[string]bool{}, chains: []chainText{{}}}
-	if (r.kind == "" || r.kind == string(pleat.Protein)) && pleat.HasThreeLetterCodes(r.text()) {
-		return pleat.Invalidf("%s has codes of three letters; a residue is one letter", r.place())
+	if err := checkCodes(r.place(), pleat.EntityKind(r.kind), r.text()); err != nil {
+		return err
 	}
 	for _, l := range r.lines {
 		if err := p.readLine(l); err != nil {
