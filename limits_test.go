@@ -1,6 +1,7 @@
 package pleat
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,11 +28,17 @@ func TestLimitsRefuse(t *testing.T) {
 		{ModelLimits{}, code("QQQQQ"), Constraints{}, ""},
 		{ModelLimits{}, smiles("C1CC"), Constraints{}, "Invalid sequence format: sequences[1].ligandSequence.sequence is " +
 			"no SMILES: at position 2: the ring is not closed"},
-		{ModelLimits{}, smiles("ATP"), Constraints{}, "ligandSequence.sequence is no SMILES, but ATP is a code of the " +
-			"Chemical Component Dictionary; give it as a CCD code, with is_ccd true"},
-		{ModelLimits{}, smiles("CCD_Hem"), Constraints{}, "is no SMILES, but HEM is a code of the Chemical Component"},
+		{ModelLimits{}, smiles("CCQ"), Constraints{}, `ligandSequence.sequence is no SMILES: at position 3: "Q" ` +
+			"cannot stand here; if CCQ of the Chemical Component Dictionary is meant, give it as a CCD code, with is_ccd true"},
+		{ModelLimits{}, smiles("CCD_Hem"), Constraints{}, "if HEM of the Chemical Component Dictionary is meant"},
 		{ModelLimits{}, smiles("aspirin"), Constraints{}, `is no SMILES: at position 1: "a" cannot stand here`},
 		{ModelLimits{}, smiles("InChI=1S/CH4/h1H4"), Constraints{}, "sequence is an InChI; it must be a SMILES"},
+		{ModelLimits{}, smiles("VNWKTOKETHGBQD-UHFFFAOYSA-N"), Constraints{}, "sequence is an InChI; it must be a SMILES"},
+		{ModelLimits{}, code("c1ccccc1"), Constraints{}, `sequence is "c1ccccc1", a SMILES and no known CCD code; give it ` +
+			"with is_ccd false"},
+		{ModelLimits{}, code("CCCCO"), Constraints{}, `sequence is "CCCCO", a SMILES and no known CCD code`},
+		{ModelLimits{}, code("cco"), Constraints{}, ""}, // a code, too
+		{ModelLimits{}, code("CCCCO"), Constraints{Components: []Component{{Code: "CCCCO", SMILES: "CO"}}}, ""},
 		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 2, "SD"}, sg),
 			`constraints.bond[0].atom1.atom_name is "SD"; residue 2 of chain A is CYS, which has the atoms N, CA, C, O, CB, SG`},
 		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 2, "sg"}, sg), `is "sg"; did you mean "SG"? Residue 2 of chain A`},
@@ -44,7 +51,7 @@ func TestLimitsRefuse(t *testing.T) {
 		{ModelLimits{}, smiles("CCO"), bond(AtomRef{"A", 9, "OXT"}, sg), ""},
 	} {
 		model := full
-		model.Limits = c.limits
+		model.Limits, model.Features = c.limits, append(slices.Clone(full.Features), FeatureComponents)
 		j := Job{Name: "x", Sequences: []Sequence{chain, c.ligand}, Constraints: c.constraints}
 		checkRefused(t, j.Validate(model), c.want)
 	}
@@ -68,6 +75,8 @@ func TestModifiedResidueFitsItsLetter(t *testing.T) {
 		{Protein, "GCSYHX", Modification{1, "5MC"}, path(Protein) + " is 5MC, a form of C, but the chain is protein"},
 		{RNA, "AGCU", Modification{1, "SEP"}, "is SEP, a form of SER, but the chain is rna"},
 		{Protein, "GCSYEX", Modification{5, "PCA"}, ""},
+		{Protein, "GCSYEX", Modification{1, "PCA"}, "residue 1 is G; residues count from 1, and the letter must be " +
+			"Q, E or X"},
 		{Protein, "GCSYHX", Modification{2, "FGL"}, ""},
 		{RNA, "AGCU", Modification{2, "2MG"}, ""},
 		{RNA, "AGCU", Modification{1, "2MG"}, ""},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -274,12 +275,7 @@ func (v *validation) ligand(i int) {
 	case s.CCD && len(forms) > 0 && !slices.Contains(forms, FormCCD):
 		v.formFault(i, "takes ligands as SMILES only, not as CCD codes")
 	case s.CCD:
-		s.Text = strings.ToUpper(s.Text)
-		if !IsCCD(s.Text) {
-			v.textFault(i, " is %q; a CCD code has 1 to 5 letters and digits", Clip(s.Text))
-		} else if why := noLigand[s.Text]; why != "" {
-			v.textFault(i, " is %s, %s; leave it out", s.Text, why)
-		}
+		v.ligandCode(i)
 	case len(forms) > 0 && !slices.Contains(forms, FormSMILES):
 		v.formFault(i, "takes ligands as CCD codes only, not as SMILES")
 	default:
@@ -290,6 +286,23 @@ func (v *validation) ligand(i int) {
 		case err != nil:
 			v.textFault(i, " %s", err)
 		}
+	}
+}
+
+// ligandCode checks the CCD code of a ligand. A text that is a SMILES and no known code was meant as a SMILES.
+func (v *validation) ligandCode(i int) {
+	s := &v.job.Sequences[i]
+	text := s.Text
+	s.Text = strings.ToUpper(text)
+	_, inDictionary := chem.LookUp(s.Text)
+	_, err := CheckSMILES(text)
+	switch {
+	case err == nil && !inDictionary && !v.job.Constraints.has(s.Text):
+		v.textFault(i, " is %q, a SMILES and no known CCD code; give it with is_ccd false", Clip(text))
+	case !IsCCD(s.Text):
+		v.textFault(i, " is %q; a CCD code has 1 to 5 letters and digits", Clip(text))
+	case noLigand[s.Text] != "":
+		v.textFault(i, " is %s, %s; leave it out", s.Text, noLigand[s.Text])
 	}
 }
 
@@ -323,19 +336,21 @@ func CheckSMILES(s string) (heavy int, err error) {
 		return 0, fmt.Errorf("has %s at position %d; a SMILES has printable ASCII only, and a name belongs elsewhere",
 			words.Character(r), at+1)
 	}
-	if strings.HasPrefix(s, "InChI=") {
+	if inchi.MatchString(s) {
 		return 0, errors.New("is an InChI; it must be a SMILES")
 	}
-	heavy, err = chem.CheckSMILES(s)
-	if code := dictionaryCode(s); err != nil && code != "" {
-		return 0, fmt.Errorf("is no SMILES, but %s is a code of the Chemical Component Dictionary; give it as a CCD "+
-			"code", code)
+	if heavy, err = chem.CheckSMILES(s); err == nil {
+		return heavy, nil
 	}
-	if err != nil {
-		return 0, fmt.Errorf("is no SMILES: %w", err)
+	if code := dictionaryCode(s); code != "" {
+		return 0, fmt.Errorf("is no SMILES: %w; if %s of the Chemical Component Dictionary is meant, give it as a CCD "+
+			"code", err, code)
 	}
-	return heavy, nil
+	return 0, fmt.Errorf("is no SMILES: %w", err)
 }
+
+// inchi matches an InChI, or the key of one.
+var inchi = regexp.MustCompile(`^(?i:InChI)|^[A-Z]{14}-[A-Z]{10}-[A-Z]$`)
 
 // dictionaryCode returns the code of the Chemical Component Dictionary that a text is, also in the form CCD_ATP, in
 // capitals; empty: it is none.
@@ -411,8 +426,9 @@ func (v *validation) parent(field string, s *Sequence, m *Modification) {
 		v.fault(field, " is %s, a standard residue, but residue %d is %c; change the letter in sequence", m.CCD,
 			m.Residue, letter)
 	case s.Kind == Protein && letter != 'X' && strings.IndexByte(otherOrigins[m.CCD], letter) < 0:
+		letters := strings.Join(strings.Split(string(right)+otherOrigins[m.CCD], ""), ", ")
 		v.fault(field, " is %s, a form of %s (%c), but residue %d is %c; residues count from 1, and the letter must "+
-			"be %c or X", m.CCD, code, right, m.Residue, letter, right)
+			"be %s or X", m.CCD, code, right, m.Residue, letter, letters)
 	}
 }
 
@@ -442,6 +458,10 @@ func (v *validation) letters(i int) {
 	if !m.Has(FeatureUnknown) {
 		allowed = KnownLetters(s.Kind)
 	}
+	if s.Kind == Protein && HasThreeLetterCodes(s.Text) {
+		v.textFault(i, " has codes of three letters; a residue is one letter")
+		return
+	}
 	var b strings.Builder
 	b.Grow(min(len(s.Text), MaxResidues))
 	n := 0
@@ -468,6 +488,29 @@ func (v *validation) letters(i int) {
 	}
 	s.Text = b.String()
 }
+
+// threeLetters matches a text of codes of three letters, each with a capital or apart from the next.
+var threeLetters = regexp.MustCompile(`^\s*(?:(?:[A-Z][a-z]{2}[\s-]*){2,}|[A-Za-z]{3}(?:[\s-]+[A-Za-z]{3})+\s*)$`)
+
+// HasThreeLetterCodes reports whether a text names two or more residues of a protein by codes of three letters, as
+// Ala-Gly or ALA GLY, whose letters are those of residues too. A single code is read as three residues.
+func HasThreeLetterCodes(text string) bool {
+	if !threeLetters.MatchString(text) {
+		return false
+	}
+	standard := false
+	codes := strings.ToUpper(strings.Join(strings.FieldsFunc(text, isSpaceOrHyphen), ""))
+	for ; codes != ""; codes = codes[3:] {
+		code := codes[:3]
+		if !chem.IsResidueCode(string(Protein), cmp.Or(chem.Parent(code), code)) {
+			return false
+		}
+		standard = standard || chem.IsResidueCode(string(Protein), code) // triplets of bases never are
+	}
+	return standard
+}
+
+func isSpaceOrHyphen(r rune) bool { return r == '-' || unicode.IsSpace(r) }
 
 // NameChains gives every copy of every sequence a chain name: the first copy takes the one asked for, the others take
 // the next free of A to Z, AA, AB and so on. Every Count must be 1 or more. It returns nil or Errors.

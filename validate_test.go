@@ -139,6 +139,10 @@ func TestValidateRefuses(t *testing.T) {
 			Name:      "x",
 			Sequences: []Sequence{{Kind: Protein, Text: "A", ChainID: "a b"}},
 		}},
+		{"sequence has codes of three letters; a residue is one letter", full, Job{
+			Name:      "x",
+			Sequences: []Sequence{{Kind: Protein, Text: "Ala-Gly-Mse"}},
+		}},
 		{"count is -1", full, Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "A", Count: -1}}}},
 		{"more than 512 chains", full, Job{
 			Name:      "x",
@@ -421,6 +425,18 @@ func TestFirstQueue(t *testing.T) {
 		}
 		if got, use := j.FirstQueue(c.model), c.model.AlignmentUse(j.Params, c.seqs); got != c.want || use != c.use {
 			t.Errorf("%v, %v: %s, %d", c.model.Params, c.asked, got, use)
+		}
+	}
+}
+
+func TestHasThreeLetterCodes(t *testing.T) {
+	for text, want := range map[string]bool{
+		"ALA GLY SER": true, "AlaGlySer": true, "ala-gly": true, " Ala Gly\n": true, "SER\nSEP\n": true,
+		"ALA": false, "Ala": false, "ALAGLYSER": false, "ACG TTA": false, "MKV LAT": false, "CGA AGT": false,
+		"AlaGlyXxx": false, "": false, "ALA GLY SE": false,
+	} {
+		if got := HasThreeLetterCodes(text); got != want {
+			t.Errorf("%q: %t", text, got)
 		}
 	}
 }

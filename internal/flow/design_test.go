@@ -190,6 +190,7 @@ func TestDesignRefusals(t *testing.T) {
 		`{"target":{"sequence":"MK1"}}`:                                          "workflow_input.target.sequence, residue 3",
 		`{"target":{"sequense":"MK"}}`:                                           `unknown field "sequense" in workflow_input.target; did you mean "sequence"?`,
 		`{"target":{"sequence":"MK"},"binder":{"sequence":"GG5 10GG"}}`:          `workflow_input.binder.sequence has "5 1", a number with`,
+		`{"target":{"sequence":"ALA GLY"}}`:                                      "workflow_input.target.sequence has codes of three letters; a residue is one letter",
 		`{"target":{"sequence":"M\u0131"}}`:                                      "workflow_input.target.sequence, residue 2: 'ı' is not an amino acid",
 		`{"target":{"smiles":""}}`:                                               "workflow_input.target.smiles is empty",
 		`{"target":{"smiles":"CCCC1"}}`:                                          `workflow_input.target.smiles is no SMILES: at position 5: the ring is not closed`,

@@ -159,9 +159,14 @@ func (f *fields) string(name string, most int, others ...string) string {
 	return s
 }
 
-// protein returns a sequence of amino acids in capitals without spaces. has is who knows which letters, for messages.
+// protein returns a sequence of amino acids in capitals without spaces. has says who has which letters, for messages.
 func (f *fields) protein(name string, most int, has string) string {
-	s := strings.Join(strings.Fields(f.string(name, most)), "")
+	written := f.string(name, most)
+	if pleat.HasThreeLetterCodes(written) {
+		f.fail(f.pathOf(name), " has codes of three letters; a residue is one letter")
+		return ""
+	}
+	s := strings.Join(strings.Fields(written), "")
 	for i, r := range []rune(s) {
 		if r > unicode.MaxASCII || !strings.ContainsRune(aminoAcids, unicode.ToUpper(r)) {
 			f.fail(f.pathOf(name), ", residue %d: %s; %s the letters %s", i+1, pleat.NotALetter(pleat.Protein, r), has,

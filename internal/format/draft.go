@@ -229,6 +229,9 @@ func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 // polymer returns the text of a polymer in upper case without white space. A letter that the kind does not allow is
 // an error with its position, and so is white space before what seems to be a name.
 func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
+	if err := checkCodes(at, kind, text); err != nil {
+		return "", err
+	}
 	allowed := pleat.Letters(kind)
 	for l := range strings.Lines(text) {
 		columns := []rune(l)
@@ -260,6 +263,14 @@ func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
 		return "", pleat.Invalidf("%s is empty; it must hold the letters of a %s", at, kind)
 	}
 	return b.String(), nil
+}
+
+// checkCodes returns an error for a protein in codes of three letters. An empty kind may be that of a protein.
+func checkCodes(at string, kind pleat.EntityKind, text string) error {
+	if (kind == "" || kind == pleat.Protein) && pleat.HasThreeLetterCodes(text) {
+		return pleat.Invalidf("%s has codes of three letters; a residue is one letter", at)
+	}
+	return nil
 }
 
 // ccdLigand returns the ligand of a CCD code, see component.

@@ -17,22 +17,22 @@ var foreignKinds = []struct {
 		"sequence as FASTA, and the alignment as its msa, which is --alignment of pleat fold"},
 	{regexp.MustCompile(`^# STOCKHOLM|^(CLUSTAL|MUSCLE|PROBCONS)\b`), "is an alignment in the format of Stockholm or " +
 		"Clustal; give the sequence as FASTA, and the alignment, converted to A3M, as its msa"},
-	{regexp.MustCompile(`(?s)^data_\S*\s.*_atom_site\.`), structureText + "mmCIF" + structureHint},
-	{regexp.MustCompile(`^data_\S*\s`), "is a CIF file; give sequences as FASTA, and a ligand as its SMILES or " +
-		"CCD code"},
-	{regexp.MustCompile(`^(HEADER|TITLE|COMPND|REMARK|CRYST1|MODEL|PFRMAT|EXPDTA|SEQRES) .*\n`),
-		structureText + "PDB format" + structureHint},
-	{regexp.MustCompile(`^(ATOM|HETATM) *[0-9]+ `), structureText + "PDB format" + structureHint},
+	{regexp.MustCompile(cifStart + `(?s:.*)_atom_site\.`), structureText + "mmCIF" + structureHint},
+	{regexp.MustCompile(cifStart), "is a CIF file; give sequences as FASTA, and a ligand as its SMILES or CCD code"},
+	{regexp.MustCompile(`^(HEADER|TITLE|COMPND|REMARK|CRYST1|MODEL|PFRMAT|EXPDTA|SEQRES) .*\n|` +
+		`(?m:^(ATOM  |HETATM) *[0-9]+ )`), structureText + "PDB format" + structureHint},
 	{regexp.MustCompile(`^.*\n.*\n.*\n?.*V[23]000[ \t]*\n`), "is a molecule in the format SDF; give a ligand as its " +
 		"SMILES or CCD code, or the file as one of constraints.components"},
 	{regexp.MustCompile(`^LOCUS\s|^ORIGIN\b`), "is an entry of GenBank; download it as FASTA"},
 	{regexp.MustCompile(`^ID   \S`), "is an entry of UniProt or EMBL; download it as FASTA"},
+	{regexp.MustCompile(`^InChI`), "is an InChI; give a ligand as its SMILES, with a header such as >L|smiles"},
 	{regexp.MustCompile(`^<\?xml\b`), "is XML; give sequences as FASTA"},
 	{regexp.MustCompile(`(?m)^>(P1|F1|DL|DC|RL|RC|N1|N3|XX);`), "is in the format PIR, in which a title follows each " +
 		"header; give sequences as FASTA"},
 }
 
 const (
+	cifStart      = `(?i)^(?:#.*\n\s*)*data_[^\s:]*\s` // a colon would make it a field of YAML
 	structureText = "is a structure in "
 	structureHint = ", and a job is made from sequences; give these as FASTA, and upload the structure to the " +
 		"library to ask about it, to compare it, or as a template"
@@ -62,7 +62,7 @@ func isSMILESList(text string) bool {
 		if _, err := chem.CheckSMILES(word[:min(len(word), pleat.MaxSMILES)]); err != nil {
 			return false
 		}
-		certain = certain || strings.Trim(strings.ToUpper(word), pleat.Letters(pleat.Protein)) != ""
+		certain = certain || strings.Trim(strings.ToUpper(word), pleat.Letters(pleat.Protein)+chainEnds) != ""
 		if n++; n == most {
 			break
 		}

@@ -14,6 +14,9 @@ func TestForeignFiles(t *testing.T) {
 		{"# STOCKHOLM 1.0\nA MKT\n//\n", "is an alignment in the format of Stockholm or Clustal"},
 		{"CLUSTAL O(1.2.4) multiple sequence alignment\n\nA  MKT\n", "is an alignment in the format of Stockholm or Clustal"},
 		{"data_1AKI\n#\nloop_\n_atom_site.group_PDB\n", "is a structure in mmCIF, and a job is made from sequences"},
+		{"# CC0\n#\n\n#\nDATA_x\nloop_\n_atom_site.group_PDB\n", "is a structure in mmCIF, and a job is made from sequences"},
+		{"PARENT N/A\nATOM      1  N   LYS A   1\n", "is a structure in PDB format, and a job is made"},
+		{"InChI=1S/CH4/h1H4\n", "is an InChI; give a ligand as its SMILES"},
 		{"data_ATP\n_chem_comp.id ATP\n", "is a CIF file; give sequences as FASTA"},
 		{"HEADER    HYDROLASE\nATOM      1  N   LYS A   1\n", "is a structure in PDB format, and a job is made"},
 		{"ATOM      1  N   LYS A   1       3.287  10.092  10.329  1.00  5.89\n", "is a structure in PDB format"},
@@ -37,7 +40,7 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("%.30q: %v; want %s", c.text, err, c.want)
 		}
 	}
-	for _, text := range []string{"CCN\n", "MKT\nGGG\n", "SEQ\n", ">SEQUENCE\nMKT\n", ">P1\nMKT\n", ">HEADER 1\nMKT\n"} {
+	for _, text := range []string{"CCN\n", "MKT\nGGG\n", "PPP:PPP\n", "SEQ\n", ">SEQUENCE\nMKT\n", ">P1\nMKT\n", ">HEADER 1\nMKT\n"} {
 		if _, err := Import(text, "", Options{}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}

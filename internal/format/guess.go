@@ -41,7 +41,7 @@ func guess(text string) (Name, error) {
 	case isSMILESList(start):
 		return "", pleat.Invalidf("the file is a list of SMILES; each ligand of a job needs a header of its own, " +
 			"such as >L|smiles")
-	case bareText.MatchString(start):
+	case bareText.MatchString(start) || pleat.HasThreeLetterCodes(start):
 		return FASTA, nil
 	case tableHead.MatchString(start):
 		return ColabFold, nil

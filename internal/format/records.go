@@ -161,6 +161,9 @@ func (d *draft) modifyByCode(q *pleat.Sequence, c *chainText, name string, state
 	return nil
 }
 
+// chainEnds are the characters that separate the chains of a record whose header names no kind.
+const chainEnds = ":/"
+
 // chainReader reads the lines of a polymer.
 type chainReader struct {
 	r       *record
@@ -175,6 +178,9 @@ type chainReader struct {
 // the line and the column.
 func (r *record) readChains(in *reading) error {
 	p := chainReader{r: r, noted: map[string]bool{}, chains: []chainText{{}}}
+	if err := checkCodes(r.place(), pleat.EntityKind(r.kind), r.text()); err != nil {
+		return err
+	}
 	for _, l := range r.lines {
 		if err := p.readLine(l); err != nil {
 			return err
@@ -193,6 +199,15 @@ func (r *record) readChains(in *reading) error {
 		return pleat.Invalidf("%s: no sequence follows the header", r.place())
 	}
 	return nil
+}
+
+// text returns the lines of a record.
+func (r *record) text() string {
+	var b strings.Builder
+	for _, l := range r.lines {
+		b.WriteString(l.text + "\n")
+	}
+	return b.String()
 }
 
 // note records what was dropped.
@@ -230,7 +245,7 @@ func (p *chainReader) readLine(l textLine) error {
 		case unicode.IsSpace(l):
 		case l >= 'A' && l <= 'Z' || l >= 'a' && l <= 'z' || l == '*':
 			c.text = append(c.text, l)
-		case (l == ':' || l == '/') && p.r.kind == "":
+		case strings.ContainsRune(chainEnds, l) && p.r.kind == "":
 			p.chains = append(p.chains, chainText{})
 		case l == '(':
 			end, err := p.readCode(i)

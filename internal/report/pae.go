@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"pleat"
-	"pleat/internal/calvados"
 	"pleat/internal/pae"
 	"pleat/internal/structure"
 )
@@ -25,16 +24,6 @@ func ReadPAE(ctx context.Context, path string) (pae.Errors, error) {
 	defer context.AfterFunc(ctx, func() { _ = in.Close() })()
 	out, err := pae.Read(in)
 	return out, errors.Join(err, in.Close())
-}
-
-// Predicted returns the molecule of a predicted structure, whose protein residues its PAE holds. An error with
-// CodeInvalid says what is wrong with the files or that they do not belong together.
-func Predicted(s *structure.Structure, m pae.Errors) (*calvados.Molecule, error) {
-	protein, err := ProteinPAE(s, m)
-	if err != nil {
-		return nil, err
-	}
-	return calvados.FromStructure(s, protein)
 }
 
 // ProteinPAE returns the rows and columns of a structure's protein residues: those with their names, where the file

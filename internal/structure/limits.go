@@ -3,7 +3,6 @@ package structure
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,13 +42,16 @@ type ParseError struct {
 	Limit  bool // the file is larger than the Limits allow
 }
 
-// Error returns one sentence with the format, the line where it is known, and the reason.
+// Error returns one sentence with the format, the line where it is known, and the reason. Where no format is known, the
+// reason is a sentence about "it".
 func (e *ParseError) Error() string {
-	format := cmp.Or(e.Format, "structure")
-	if e.Line == 0 {
-		return fmt.Sprintf("%s file: %s", format, e.Reason)
+	switch {
+	case e.Format == "":
+		return e.Reason
+	case e.Line == 0:
+		return fmt.Sprintf("%s file: %s", e.Format, e.Reason)
 	}
-	return fmt.Sprintf("%s file, line %d: %s", format, e.Line, e.Reason)
+	return fmt.Sprintf("%s file, line %d: %s", e.Format, e.Line, e.Reason)
 }
 
 // lines reads a file line by line, within the limits. LF, CRLF and CR end a line, also in one file; the last line may

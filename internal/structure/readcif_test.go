@@ -292,11 +292,11 @@ func TestReadLarge(t *testing.T) {
 
 func TestReadSniffs(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
-		{"", "structure file: it is empty"},
-		{"\n \n", "structure file: it is empty"},
-		{">a\nMKV", "structure file: it is a FASTA file of sequences; want a structure in mmCIF or PDB format"},
-		{"\x1f\x8b\x08", "structure file: it is compressed with gzip; decompress it first"},
-		{"{}", `structure file: it is neither mmCIF nor PDB: it starts with "{}"`},
+		{"", "it is empty"},
+		{"\n \n", "it is empty"},
+		{">a\nMKV", "it is a FASTA file of sequences; want a structure in mmCIF or PDB format"},
+		{"\x1f\x8b\x08", "it is compressed with gzip; decompress it first"},
+		{"{}", `it is neither mmCIF nor PDB: it starts with "{}"`},
 		{"HEADER\n", "PDB file: there are no atoms"},
 		{"# c\n\n  data_x\n", "mmCIF file: there are no atoms"},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/calvados"
 	"pleat/internal/flow"
 	"pleat/internal/pae"
 	"pleat/internal/report"
@@ -90,23 +91,27 @@ func (r *Resolver) checkPrediction(ctx context.Context, by Caller, p *flow.Plan)
 		return err
 	}
 	defer release()
-	const field = "workflow_input.files.pae"
+	const paeField, pdbField = "workflow_input.files.pae", "workflow_input.files.pdb"
 	var errs pae.Errors
-	if err = r.readSource(ctx, files.PAE, field, func(in io.Reader) (err error) {
+	if err = r.readSource(ctx, files.PAE, paeField, func(in io.Reader) (err error) {
 		errs, err = pae.Read(in)
 		return err
 	}); err != nil || p.MD.Preset != flow.PresetGo {
 		return err
 	}
 	var s *structure.Structure
-	if err = r.readSource(ctx, files.Structure, "workflow_input.files.pdb", func(in io.Reader) (err error) {
+	if err = r.readSource(ctx, files.Structure, pdbField, func(in io.Reader) (err error) {
 		s, err = structure.Read(in, fileLimits)
 		return err
 	}); err != nil {
 		return err
 	}
-	if _, err = report.Predicted(s, errs); err != nil {
-		return pleat.InvalidField(field, ": %s", err)
+	protein, err := report.ProteinPAE(s, errs)
+	if err != nil {
+		return pleat.InvalidField(paeField, ": %s", err)
+	}
+	if _, err = calvados.FromStructure(s, protein); err != nil {
+		return pleat.InvalidField(pdbField, ": %s", err)
 	}
 	return nil
 }

@@ -108,7 +108,8 @@ func onObject(
 func checkIdentifier(kind, arg string) error {
 	if !pleat.IsUUID(arg) {
 		if isFile(arg) {
-			return cli.Usagef("%q is a file; give the identifier of a %s, and see %s", pleat.Clip(arg), kind, ownFiles)
+			return cli.Usagef("%q names a file; give the identifier of a %s, and see %s", pleat.Clip(arg), kind,
+				ownFiles)
 		}
 		const text = "%q is not a %s: a %s's identifier is a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057"
 		return cli.Usagef(text, pleat.Clip(arg), kind, kind)

@@ -45,7 +45,7 @@ More than 4 structures are compared in a task of a worker, for which the command
 			case pleat.IsUUID(a):
 				a = "job:" + a
 			case !strings.Contains(a, ":") && isFile(a):
-				return cli.Usagef("%q is a file; give a job's identifier, library:ID or pdb:ID, and see %s",
+				return cli.Usagef("%q names a file; give a job's identifier, library:ID or pdb:ID, and see %s",
 					pleat.Clip(a), ownFiles)
 			}
 			in.Of = append(in.Of, a)

@@ -189,7 +189,11 @@ func (s *simulation) molecule(ctx context.Context) (*calvados.Molecule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return report.Predicted(source, all)
+	protein, err := report.ProteinPAE(source, all)
+	if err != nil {
+		return nil, err
+	}
+	return calvados.FromStructure(source, protein)
 }
 
 // simulate runs the simulation, from the last attempt's checkpoint if there is one that fits. A checkpoint that cannot

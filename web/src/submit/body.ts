@@ -44,10 +44,17 @@ const itemFields = {
   ligand: 'ligandSequence',
 } as const
 
+// Words of three letters, which the service takes for codes of residues if they are.
+const threeLetters = /^\s*(?:[A-Za-z]{3}(?:[\s-]+[A-Za-z]{3})+|(?:[A-Z][a-z]{2}[\s-]*){2,})\s*$/
+
+/** The sequence of a card for the service, which alone tells codes of three letters from letters. */
+const sentSequence = (item: Item) =>
+  item.kind === 'protein' && item.written && threeLetters.test(item.written) ? item.written : sequenceOf(item)
+
 /** The sequence item of a card. */
 export function itemBody(item: Item): SequenceItem {
   const common = {
-    sequence: sequenceOf(item),
+    sequence: sentSequence(item),
     ...(item.chain && { chain_id: item.chain }),
     ...(item.label && { label: item.label }),
     ...(item.count !== 1 && { count: item.count }),

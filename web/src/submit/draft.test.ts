@@ -1,7 +1,7 @@
 // The draft of a job: text that is read, and bodies that survive the way through the form.
 import { expect, test } from 'vitest'
 import type { CreateJob, Kind, Model } from '../api'
-import { curlCommands, fromBody, toBody, withAlignments } from './body'
+import { curlCommands, fromBody, itemBody, toBody, withAlignments } from './body'
 import { alignmentsToUpload, emptyDraft, formPart, itemFrom, jobName, newItem, ofKind } from './draft'
 import {
   chainNames,
@@ -67,6 +67,14 @@ test('FASTA, bare sequences, chains by colons and headers with kinds are read', 
   expect(isJobFile('>version\nACDEF')).toBe(false)
 })
 
+test('codes of three letters reach the service as they were written', () => {
+  const sent = (text: string) =>
+    itemBody(itemFrom({ kind: 'protein', text, label: '', ccd: false })).proteinChain?.sequence
+  expect(sent('Ala Gly\nSer')).toBe('Ala Gly Ser')
+  expect(sent('AlaGlySer')).toBe('AlaGlySer')
+  expect(sent('MKTA\nYIAKqr')).toBe('MKTAYIAKQR')
+})
+
 test('a ligand keeps what was written', () => {
   const text = (kind: Kind, written: string) => itemFrom({ kind, text: written, label: '', ccd: false })
   expect(text('ligand', 'C1CCCCC1 cyclohexane').text).toBe('C1CCCCC1 cyclohexane')
@@ -80,6 +88,10 @@ test('a ligand keeps what was written', () => {
     expect(item.text).toBe(inTens(written))
     expect(ofKind(item, 'ligand')).toEqual({ kind: 'ligand', ccd: false, text: ligand })
   }
+  for (const smiles of ['CCO', 'CCCl'])
+    expect(ofKind(newItem('protein', smiles), 'ligand')).toMatchObject({ ccd: false })
+  for (const code of ['CO', 'SO4', 'HEM'])
+    expect(ofKind(newItem('protein', code), 'ligand')).toMatchObject({ ccd: true })
   expect(ofKind(newItem('protein', 'atp'), 'ligand')).toMatchObject({ ccd: true, text: 'atp' })
   expect(ofKind(newItem('ligand', 'MKTAYIAKQRQ'), 'protein')).toMatchObject({ text: 'MKTAYIAKQR Q' })
 })

@@ -172,11 +172,14 @@ export function itemFrom({ kind, text, label, ccd }: ParsedSequence): Item {
   return { ...newItem(kind, kind === 'ligand' ? written : inTens(text)), written, label, ccd }
 }
 
+// Symbols of atoms alone, such as CCO: a SMILES rather than one of the few codes that look so.
+const atomsAlone = /^(?:Cl|Br|[BCFINOPS]){3,}$/
+
 /** The fields of an item that becomes another kind. A ligand is what was written: a name may stand behind a SMILES. */
 export function ofKind({ text, written = text }: Item, kind: Kind): Partial<Item> {
   if (kind !== 'ligand') return { kind, ccd: false, text: inTens(text), written }
   const line = written.trim().replace(/\s*[\r\n]\s*/g, ' ')
-  return { kind, ccd: /^[A-Z0-9]{1,5}$/i.test(line), text: line }
+  return { kind, ccd: /^[A-Z0-9]{1,5}$/i.test(line) && !atomsAlone.test(line), text: line }
 }
 
 /** An empty constraint with a new key. */
