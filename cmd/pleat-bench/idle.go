@@ -182,7 +182,8 @@ func (h *service) workerServer(ctx context.Context, delay time.Duration) (*worke
 	run, cancel := context.WithCancel(ctx)
 	var duties sync.WaitGroup
 	duties.Go(func() { gateway.Run(run) })
-	duties.Go(func() { queue.Poll(run, h.store.DB, h.store.Runs, time.Now, h.log, func() {}) })
+	poller := queue.NewPoller(h.store.DB, h.store.Runs, time.Now, h.log, func() {})
+	duties.Go(func() { poller.Run(run) })
 	c := workerapi.NewClient(workerapi.Options{Server: "http://" + addr, Token: token, Log: h.log})
 	return c, func() error {
 		c.Close(context.WithoutCancel(ctx))

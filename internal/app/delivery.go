@@ -21,7 +21,7 @@ const linkLifetime = 24 * time.Hour
 
 // newDeliverer makes this process deliver webhooks. The caller closes the sender. Step may be nil, see Options.
 // Deliveries are leased under an identity of their own, next to that of the worker. Without a worker in this process,
-// the deliverer runs queue.Poll.
+// the deliverer runs a queue.Poller.
 func (a *App) newDeliverer(g *webhook.Guard, public string, step func(string)) (*deliver.Pool, *webhook.Sender, error) {
 	sender, err := newSender(a.cfg, g)
 	if err != nil {

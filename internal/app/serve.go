@@ -167,7 +167,7 @@ func (a *App) keepUp(ctx context.Context, group *errgroup.Group) error {
 	})
 	if !a.cfg.Deliver { // else the deliverer does
 		group.Go(func() error {
-			queue.Poll(ctx, a.Store.DB, a.Store.Runs, time.Now, a.log, func() {})
+			queue.NewPoller(a.Store.DB, a.Store.Runs, time.Now, a.log, func() {}).Run(ctx)
 			return nil
 		})
 	}

@@ -53,7 +53,7 @@ type Config struct {
 	Base string
 	// Link signs the URL of a file, as seal.Links.URL does. nil: requests have no links to files.
 	Link func(a *pleat.Artifact, scope seal.LinkScope, now time.Time) string
-	// Poll runs queue.Poll. Set it if no work.Pool of this process does.
+	// Poll runs a queue.Poller. Set it if no work.Pool of this process does.
 	Poll bool
 	// Retention is how long ended deliveries are kept; 0: for ever.
 	Retention time.Duration
@@ -140,7 +140,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	var duties, attempts, finisher sync.WaitGroup
 	finisher.Go(func() { p.finish(run) })
 	if p.cfg.Poll {
-		duties.Go(func() { queue.Poll(run, p.cfg.DB, p.cfg.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+		poller := queue.NewPoller(p.cfg.DB, p.cfg.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow)
+		duties.Go(func() { poller.Run(run) })
 	}
 	duties.Go(func() { p.endDeleted(run) })
 	if p.cfg.Retention > 0 {

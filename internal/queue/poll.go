@@ -15,34 +15,13 @@ import (
 // clockJump is the difference between the wall clock and the monotonic clock that counts as a jump.
 const clockJump = 3 * time.Second
 
-// Poll looks for what no wake-up told of until ctx ends: it wakes the claim loops of this process whose queues hold
-// tasks, and runs the store's reaper. One query does so for all of them: once a second while there is work, and less
-// often where other processes can tell of new work. Each process that claims needs one Poll.
+// Poller looks for what no wake-up told of: it wakes the claim loops of this process whose queues hold tasks, and runs
+// the store's reaper. One query does so for all of them: once a second while there is work, and less often where other
+// processes can tell of new work. Each process that claims needs one Poller.
 //
-// After a jump of the clock, leases only seem to have expired: Poll then calls renew, to renew the leases of this
+// After a jump of the clock, leases only seem to have expired: the Poller then calls renew, to renew the leases of this
 // process, and ends no lease while other processes renew theirs.
-func Poll(
-	ctx context.Context, d *db.DB, r *runs.Store, now func() time.Time, log *slog.Logger, renew func(),
-) {
-	news, unsubscribe := d.Subscribe(tasks.AnyQueueTopic)
-	defer unsubscribe()
-	p := poller{
-		db:    d,
-		runs:  r,
-		clock: now,
-		log:   log,
-		renew: renew,
-		wall:  now().Round(0),
-		watch: clock.Start(),
-		fault: Fault{What: "cannot look for tasks and expired leases"},
-	}
-	for next := PollInterval; p.wait(ctx, next, news); {
-		next = p.poll(ctx)
-	}
-}
-
-// poller is the state of Poll.
-type poller struct {
+type Poller struct {
 	db    *db.DB
 	runs  *runs.Store
 	clock func() time.Time
@@ -56,8 +35,31 @@ type poller struct {
 	fault  Fault
 }
 
+// NewPoller returns a Poller that notices jumps of the clock from now on.
+func NewPoller(d *db.DB, r *runs.Store, now func() time.Time, log *slog.Logger, renew func()) *Poller {
+	return &Poller{
+		db:    d,
+		runs:  r,
+		clock: now,
+		log:   log,
+		renew: renew,
+		wall:  now().Round(0),
+		watch: clock.Start(),
+		fault: Fault{What: "cannot look for tasks and expired leases"},
+	}
+}
+
+// Run polls until ctx ends.
+func (p *Poller) Run(ctx context.Context) {
+	news, unsubscribe := p.db.Subscribe(tasks.AnyQueueTopic)
+	defer unsubscribe()
+	for next := PollInterval; p.wait(ctx, next, news); {
+		next = p.poll(ctx)
+	}
+}
+
 // wait waits for next, or for news, but then until PollInterval after the last poll. It returns false if ctx ended.
-func (p *poller) wait(ctx context.Context, next time.Duration, news <-chan struct{}) bool {
+func (p *Poller) wait(ctx context.Context, next time.Duration, news <-chan struct{}) bool {
 	if !Sleep(ctx, min(next, PollInterval)) {
 		return false
 	}
@@ -73,7 +75,7 @@ func (p *poller) wait(ctx context.Context, next time.Duration, news <-chan struc
 }
 
 // poll polls once and returns when to poll again.
-func (p *poller) poll(ctx context.Context) time.Duration {
+func (p *Poller) poll(ctx context.Context) time.Duration {
 	expired := p.watchClock(ctx)
 	found, err := p.runs.Poll(ctx)
 	if err == nil && found.Reap {
@@ -96,7 +98,7 @@ func (p *poller) poll(ctx context.Context) time.Duration {
 // watchClock notices a jump of the wall clock, which can be set; a stopwatch cannot. It
 // returns the time before which a lease must have ended to count as expired: that of its reading, so that a jump after
 // it ends no lease, or the zero time while leases are renewed after a jump.
-func (p *poller) watchClock(ctx context.Context) time.Time {
+func (p *Poller) watchClock(ctx context.Context) time.Time {
 	now := p.db.Now() // before the wall clock, which then shows a jump between the two
 	wall, steady := p.clock().Round(0), p.watch.Elapsed()
 	jump := wall.Sub(p.wall) - (steady - p.steady)

@@ -17,13 +17,12 @@ import (
 	"pleat/internal/store/tasks"
 )
 
-// startPoll runs Poll and returns how often it had leases renewed.
+// startPoll runs a Poller and returns how often it had leases renewed.
 func (f *fixture) startPoll() *atomic.Int64 {
 	renewals := &atomic.Int64{}
-	f.start(func(ctx context.Context) {
-		log := slog.New(slog.DiscardHandler)
-		queue.Poll(ctx, f.store.DB, f.store.Runs, f.clock.Now, log, func() { renewals.Add(1) })
-	})
+	log := slog.New(slog.DiscardHandler)
+	p := queue.NewPoller(f.store.DB, f.store.Runs, f.clock.Now, log, func() { renewals.Add(1) })
+	f.start(p.Run)
 	return renewals
 }
 
@@ -122,15 +121,13 @@ func TestPollFindsWhatNoWakeUpToldOf(t *testing.T) {
 	})
 }
 
-// While the database is away, Poll logs that once, and once that it is back.
+// While the database is away, a Poller logs that once, and once that it is back.
 func TestPollLogsAFaultOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(f *fixture) {
 		log := &strings.Builder{}
 		logger := slog.New(slog.NewTextHandler(log, nil))
-		stop := f.start(func(ctx context.Context) {
-			queue.Poll(ctx, f.store.DB, f.store.Runs, f.clock.Now, logger, func() {})
-		})
+		stop := f.start(queue.NewPoller(f.store.DB, f.store.Runs, f.clock.Now, logger, func() {}).Run)
 		time.Sleep(5 * queue.PollInterval)
 		if err := f.store.DB.Close(); err != nil {
 			t.Fatal(err)

@@ -160,7 +160,8 @@ func (f *fixture) serve() {
 	var running sync.WaitGroup
 	running.Go(func() { gateway.Run(ctx) })
 	running.Go(func() { upkeep.Run(ctx) })
-	running.Go(func() { queue.Poll(ctx, f.s.DB, f.s.Runs, f.clock.Now, log, func() {}) })
+	poller := queue.NewPoller(f.s.DB, f.s.Runs, f.clock.Now, log, func() {})
+	running.Go(func() { poller.Run(ctx) })
 	f.t.Cleanup(func() {
 		gateway.EndWaits()
 		f.server.Close()

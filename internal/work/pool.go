@@ -185,7 +185,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	duties.Go(func() { p.probeArtifacts(run) })
 	if p.upkeep != nil {
 		s := p.upkeep.Store
-		duties.Go(func() { queue.Poll(run, s.DB, s.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow) })
+		poller := queue.NewPoller(s.DB, s.Runs, p.cfg.Clock, p.cfg.Log, p.leases.RenewNow)
+		duties.Go(func() { poller.Run(run) })
 		duties.Go(func() { p.upkeep.Run(run) })
 	}
 	duties.Go(func() { p.watchLife(run) })
