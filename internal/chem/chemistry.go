@@ -65,7 +65,7 @@ func (p *smilesParser) sigma(i int) (sum int, multiple bool) {
 // valences are the most bonds of atoms, with their charge: the largest valences of RDKit's table of the elements, where
 // a charged atom is as the neutral one with as many electrons.
 var valences = map[string]int{
-	"H": 1, "B": 3, "C": 4, "N": 3, "O": 2, "F": 1, "P": 7, "S": 6, "Cl": 1, "Br": 1,
+	"H": 1, "B": 3, "C": 4, "N": 3, "O": 2, "F": 1, "Si": 4, "P": 7, "S": 6, "Cl": 1, "Se": 6, "Br": 1,
 	"B-": 4, "C-": 3, "C+": 3, "N-": 2, "N+": 4, "O-": 1, "O+": 3,
 }
 

@@ -25,6 +25,7 @@ func TestChemistry(t *testing.T) {
 		"CN=[N]=[N-]":                            "at position 4: N has 4 bonds",
 		"CN(O)(=O)=O":                            "at position 2: N has 6 bonds, hydrogens counted; it takes at most 5",
 		"C[N+](C)(C)(C)C":                        "at position 2: N+ has 5 bonds, hydrogens counted; it takes at most 4",
+		"C[Si](C)(C)(C)C":                        "at position 2: Si has 5 bonds, hydrogens counted; it takes at most 4",
 		"C[O-]C":                                 "at position 2: O- has 2 bonds, hydrogens counted; it takes at most 1",
 		"[CH5+]":                                 "at position 1: C+ has 5 bonds",
 		"[H](C)C":                                "at position 1: H has 2 bonds",

@@ -146,7 +146,7 @@ func (l *engineServer) fourDesigns(t *testing.T, fold string) designed {
 func (l *engineServer) refusedDesigns(t *testing.T) {
 	for target, want := range map[string]string{
 		`{"ccd":"Q9Q"}`:                "BoltzGen does not know the component Q9Q of the Chemical Component Dictionary",
-		`{"smiles":"C[N+](C)(C)(C)C"}`: "the SMILES of the ligand A is not a molecule that RDKit can read: C[N+](C)(C)(C)C",
+		`{"smiles":"C[Ge](C)(C)(C)C"}`: "the SMILES of the ligand A is not a molecule that RDKit can read: C[Ge](C)(C)(C)C",
 	} {
 		w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "design", Name: "refused",
 			Input: json.RawMessage(`{"target":` + target + `,"binder":{"length":12},"numDesigns":1,"seed":7}`)})

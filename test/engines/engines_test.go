@@ -181,7 +181,7 @@ func (l *engineServer) components(t *testing.T) {
 	l.componentFiles(t)
 	one := `{"ligandSequence":{"sequence":"OWN","is_ccd":true}}`
 	l.refused("impossible valence", trp+","+one, quick,
-		`"components":[{"code":"OWN","smiles":"C[N+](C)(C)(C)C"}]`, "the component OWN is a SMILES",
+		`"components":[{"code":"OWN","smiles":"C[Ge](C)(C)(C)C"}]`, "the component OWN is a SMILES",
 		pleat.FailInvalidInput)
 	l.refused("a code of the package", trp+`,{"ligandSequence":{"sequence":"LIG1","is_ccd":true}}`, quick,
 		`"components":[{"code":"LIG1","smiles":"CCO"}]`, "choose another", pleat.FailUnsupported)
@@ -255,7 +255,7 @@ func (l *engineServer) nucleic(t *testing.T) {
 func (l *engineServer) refusals(t *testing.T) {
 	for name, c := range map[string]struct{ sequences, constraints, want string }{
 		"SMILES that is none":   {trp + `,{"ligandSequence":{"sequence":"C1CC("}}`, "", "SMILES"},
-		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C[N+](C)(C)(C)C"}}`, "", "Explicit valence"},
+		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C[Ge](C)(C)(C)C"}}`, "", "Explicit valence"},
 		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
 		"unknown modification": {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"SAC"}]}}`,
 			"", "SAC"},

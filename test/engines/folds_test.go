@@ -41,11 +41,11 @@ func TestRealEnginesIntelliFold(t *testing.T) {
 	wantScores(t, v.Predictions[0], true)
 
 	for name, c := range map[string]struct{ sequences, constraints, want string }{
-		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C[N+](C)(C)(C)C"}}`, "", "Explicit valence"},
+		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C[Ge](C)(C)(C)C"}}`, "", "Explicit valence"},
 		"unknown CCD":           {trp + `,{"ligandSequence":{"sequence":"QQQ","is_ccd":true}}`, "", "QQQ"},
-		"no such atom": {`{"proteinChain":{"sequence":"GSHM","count":2}}`,
-			`"bond":[{"atom1":{"chain_id":"A","res_idx":2,"atom_name":"SG"},
-				"atom2":{"chain_id":"B","res_idx":2,"atom_name":"OG"}}]`, "residue 2 of chain A is SER"},
+		"no such atom": {trp + `,{"proteinChain":{"sequence":"GSHM","chain_id":"B"}}`,
+			`"bond":[{"atom1":{"chain_id":"B","res_idx":2,"atom_name":"SG"},
+				"atom2":{"chain_id":"A","res_idx":1,"atom_name":"N"}}]`, "residue 2 of chain B is SER"},
 		"pocket": {trp + `,{"ligandSequence":{"sequence":"CCO"}}`,
 			`"pocket":[{"binder":{"chain_id":"B"},"contacts":[{"chain_id":"A","res_idx":3}]}]`, "no pocket constraints"},
 		"too small": {`{"proteinChain":{"sequence":"GGGG"}}`, "", "needs 97"},
@@ -200,7 +200,7 @@ func TestRealEnginesProtenix(t *testing.T) {
 	l.templates(t, one, `}]`)
 
 	for name, c := range map[string]struct{ sequences, constraints, want string }{
-		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C[N+](C)(C)(C)C"}}`, "", "Explicit valence"},
+		"SMILES of no molecule": {trp + `,{"ligandSequence":{"sequence":"C[Ge](C)(C)(C)C"}}`, "", "Explicit valence"},
 		"no backbone": {`{"proteinChain":{"sequence":"GSHM","modifications":[{"res_idx":2,"ccd":"BNZ"}]}}`, "",
 			"no backbone"},
 		"no conformer": {trp + `,{"ligandSequence":{"sequence":"C1#CC1"}}`, "", "three-dimensional"},
