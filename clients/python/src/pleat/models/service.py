@@ -44,6 +44,7 @@ class Model:
     params: tuple[ParamSpec, ...]
     min_tokens: int
     max_tokens: int
+    limits: tuple[str, ...]
     workers: int
     confidence: str
     notice: str
