@@ -41,6 +41,7 @@ type condition struct {
 	label           string
 	mentions        []mention
 	ligands, chains []string
+	kind            string // of polymer, by its concept
 	problem         string // why the structure does not have what the condition names
 	// counted is set for segments named by their position in the chain; states are letters of DSSP. Both are of
 	// ofState.

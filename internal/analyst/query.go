@@ -113,7 +113,9 @@ func (r *reader) item(i int) {
 	r.at = i
 	r.has[it.concept] = true
 	switch it.concept {
-	case "filler", "of", "has", "unit", "structure", "protein", "number", "them":
+	case "filler", "of", "has", "unit", "structure", "number", "them":
+	case "protein", "rna", "dna", "nucleic":
+		r.ofKind(it)
 	case "which", "what", "where", "list":
 		r.stale = true
 	case "ask":
@@ -136,6 +138,7 @@ func (r *reader) item(i int) {
 			r.problem = cmp.Or(r.problem, r.misplaced(r.which[k].text))
 		}
 		r.noun()
+		r.ofKind(it)
 		r.stale = true
 	case "@ph":
 		r.pH = it.value
@@ -146,6 +149,25 @@ func (r *reader) item(i int) {
 	default:
 		r.entity(it)
 	}
+}
+
+// ofKind reads what means a kind of polymer. Behind what has just become an anchor, it is a noun that goes with it: near
+// exposed nucleotides. Two kinds side by side are what something is between: protein-DNA contacts.
+func (r *reader) ofKind(it item) {
+	c := r.kindCondition(it)
+	switch rel := r.relation; {
+	case c == nil:
+		return
+	case r.at > 0 && it.concept == "residue" && rel != nil && !r.open && rel.label != "" && r.quiet == 0 &&
+		r.items[r.at-1].is("@name @class @chain rna dna nucleic protein modified buried exposed surface"):
+		if slices.ContainsFunc(rel.sites, func(i int) bool { return !c.holds(i) }) {
+			r.problem = cmp.Or(r.problem, r.misplaced(it.text))
+		}
+		return
+	case r.at > 0 && it.concept != "residue" && r.items[r.at-1].kind() != "":
+		r.joined, r.has["between"] = true, true
+	}
+	r.entity(it)
 }
 
 // noun records that residues were named; a waiting "all" belongs to them.
@@ -212,7 +234,7 @@ func (r *reader) addCondition(it item, c *condition) {
 	if r.merge(it, c, apart) {
 		return
 	}
-	if r.joined && c.isNoun() && !follows && r.conds.on(ofName) {
+	if r.joined && (c.isNoun() && !follows || it.concept == "residue") && r.conds.on(ofName) {
 		r.problem = "It is not clear whether “" + it.text + "” is about the same residues as what stands before it; " +
 			"please ask it in two questions."
 	}

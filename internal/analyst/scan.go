@@ -99,6 +99,19 @@ func withChains(items []item) (out []item) {
 			out[n-2].names = []string{out[n-2].names[0] + " of chain " + it.names[0]}
 			continue
 		}
+		if kind := it.kind(); kind != "" && it.is("rna dna nucleic protein") && k >= 0 && k < len(out)-1 &&
+			out[k].concept == "@residue" {
+			out = out[:k+1]
+			for ; k >= 0 && out[k].is("@residue & or filler"); k-- {
+				out[k].mention.kind = cmp.Or(out[k].mention.kind, kind)
+			}
+			continue
+		}
+		if n := len(out); n > 0 && it.concept == "@residue" && out[n-1].kind() != "" {
+			it.mention.kind = cmp.Or(it.mention.kind, out[n-1].kind())
+			out = append(out[:n-1], it)
+			continue
+		}
 		if !names || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
 			out = append(out, it)
 			continue
@@ -130,11 +143,38 @@ func (s *scanner) rule() bool {
 			continue
 		}
 		if items := s.read(r.name, m); items != nil {
+			s.addKind(m[0], items)
 			s.add(wordsIn(m), items...)
 			return true
 		}
 	}
 	return false
+}
+
+// addKind gives residues the kind of polymer of a noun among the words that a rule has read: the last ten nucleotides.
+// In a list, that of the first goes on: nucleotides 5 and 8.
+func (s *scanner) addKind(text string, items []item) {
+	kind := ""
+	if fields := strings.Fields(text); len(fields) > 0 {
+		for k := range fields {
+			concept, _ := vocabulary().lookup(fields[k:])
+			if of, which, ok := strings.Cut(concept, " "); ok && of == "residue" {
+				kind = cmp.Or(kind, which)
+			}
+		}
+	}
+	k := len(s.items) - 1
+	for k >= 0 && s.items[k].is("& or") {
+		k--
+	}
+	if k >= 0 && k < len(s.items)-1 && kind == "" && !vocabulary().isResidue(strings.Fields(text + " .")[0]) {
+		kind = s.items[k].mention.kind
+	}
+	for i := range items {
+		if items[i].concept == "@residue" {
+			items[i].mention.kind = kind
+		}
+	}
 }
 
 // read makes the items of a rule from what its pattern matched. It returns nil where that means something else, and may
@@ -251,7 +291,7 @@ func (s *scanner) phrase(concept string, n int) {
 func (s *scanner) residueOrLigand(names []string, n int) item {
 	it := item{concept: "@name", names: names}
 	isFree := slices.ContainsFunc(names, func(code string) bool { return s.ligands[code] })
-	if isFree && vocabulary().find(s.peek(n)) != "residue" {
+	if isFree && !vocabulary().isResidue(s.peek(n)) {
 		it.unclear = fmt.Sprintf("“%s” can mean residues of a chain or a ligand of this structure; please write %s "+
 			"residues, or %s and the number of the ligand.", strings.Join(s.words[:n], " "), names[0], names[0])
 	}
