@@ -107,7 +107,19 @@ func (q *query) surfaceCondition(wording string) *condition {
 
 // untold returns the residues of which a condition on a property cannot be told.
 func (q *query) untold(p property) []int {
-	return q.x.Lacks(conditionNeeds[p], q.x.Residues()).Without
+	out := slices.Concat(q.x.Lacks(conditionNeeds[p], q.x.Residues()).Without, q.undefined(p, q.x.Residues()))
+	slices.Sort(out)
+	return out
+}
+
+// undefined returns those of some sites that are of no kind that has a property: the accessibility of a residue is
+// relative to an amino acid in Gly-X-Gly, and DSSP is of proteins.
+func (q *query) undefined(p property, sites []int) []int {
+	return keep(sites, func(i int) bool {
+		s := &q.x.Sites[i]
+		_, ok := s.Accessible()
+		return p == ofSurface && s.Whole && !ok || p == ofState && s.Kind != structure.Protein
+	})
 }
 
 // exposure is the wording for a residue of which a share can be reached by water.

@@ -55,8 +55,14 @@ type condition struct {
 	merged int
 }
 
+// tells reports whether the structure tells whether a site passes.
+func (c *condition) tells(site int) bool {
+	_, untold := slices.BinarySearch(c.untold, site)
+	return !untold
+}
+
 func (c *condition) holds(site int) bool {
-	if _, untold := slices.BinarySearch(c.untold, site); untold {
+	if !c.tells(site) {
 		return false
 	}
 	if c.merged != len(c.sites) {
@@ -115,6 +121,10 @@ func (f filter) that() string {
 
 func (f filter) holds(site int) bool {
 	return !slices.ContainsFunc(f, func(c *condition) bool { return !c.holds(site) })
+}
+
+func (f filter) tells(site int) bool {
+	return !slices.ContainsFunc(f, func(c *condition) bool { return !c.tells(site) })
 }
 
 func (f filter) on(list ...property) bool {

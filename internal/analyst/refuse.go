@@ -144,9 +144,15 @@ func (q *query) refusesFilter() string {
 func (q *query) cannotTell(c *condition) string {
 	has := func(pass func(facts.Site) bool) bool { return slices.ContainsFunc(q.x.Sites, pass) }
 	protein := has(func(s facts.Site) bool { return s.Kind == structure.Protein })
+	scope := q.scope()
+	defined := protein && (len(scope) == 0 || len(q.undefined(c.property, scope)) < len(scope))
 	switch {
 	case c.property == ofLimit && !q.x.HasConfidence:
 		return q.noConfidence()
+	case c.property == ofState && protein && !defined:
+		return "Secondary structure is known of protein residues, and none of these is one."
+	case c.property == ofSurface && protein && q.x.HasSurface && !defined:
+		return "Whether a residue is buried or exposed is known of protein residues, and none of these is one."
 	case c.property == ofState && !protein:
 		return "Secondary structure is assigned to protein residues, and there are none here."
 	case c.property == ofSurface && (!protein || !q.x.HasSurface):
