@@ -48,6 +48,7 @@ type condition struct {
 	counted bool
 	states  string
 	class   bool // of amino acids
+	inside  bool // "within" announced it: both ends of a bond have to pass
 	// text is the condition as the question has it.
 	text string
 	// union is the sites of the first merged alternatives, in order.

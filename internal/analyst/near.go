@@ -307,11 +307,9 @@ func (q *query) joins() (joined func(facts.AtomPair) bool, lead, why string) {
 		places[0].add(places[1])
 		q.conds = others.and(places[0])
 	}
-	passes, across := q.passes(), q.has["interface"]
+	passes := q.passes()
 	if !q.has["between"] && len(places) != 2 {
-		return func(p facts.AtomPair) bool {
-			return (passes(p.A) || passes(p.B)) && !(across && p.A.Chain == p.B.Chain)
-		}, q.withResidue(), ""
+		return q.withEnd(passes)
 	}
 	pairs, rest := q.filter().divide(func(c *condition) bool { return !c.not && len(c.sites) == 2 })
 	// Between serines, but not between the protein and chain A where all chains are protein.
@@ -331,4 +329,30 @@ func (q *query) joins() (joined func(facts.AtomPair) bool, lead, why string) {
 	}
 	one, other := q.among(keep(two.sites[0], rest.holds)), q.among(keep(two.sites[1], rest.holds))
 	return func(p facts.AtomPair) bool { return one(p.A) && other(p.B) || one(p.B) && other(p.A) }, lead, ""
+}
+
+// withEnd is joins for bonds of which one end at least passes the filter, and both do what they are within.
+func (q *query) withEnd(passes func(facts.ResidueRef) bool) (joined func(facts.AtomPair) bool, lead, why string) {
+	inside, rest := q.conds.divide(func(c *condition) bool { return c.inside })
+	lead = strings.TrimSuffix(q.withResidue(), ": ")
+	switch {
+	case slices.ContainsFunc(inside, func(c *condition) bool { return len(c.sites) > 1 }):
+		return nil, "", "It is not clear whether both ends are within the same one of these; please ask of one at a " +
+			"time."
+	case len(inside) > 0 && len(rest) == 0 && q.relation == nil:
+		lead = "Between residues that are " + inside.String()
+	case len(inside) > 0:
+		lead += ", both ends " + inside.String()
+	}
+	holds, across, within := q.among(q.sitesWhere(inside)), q.has["interface"], q.has["onechain"]
+	if within {
+		lead = strings.TrimPrefix(lead+", within one chain", ", ")
+	}
+	if lead != "" {
+		lead += ": "
+	}
+	return func(p facts.AtomPair) bool {
+		same := p.A.Chain == p.B.Chain
+		return (passes(p.A) || passes(p.B)) && holds(p.A) && holds(p.B) && !(across && same) && !(within && !same)
+	}, lead, ""
 }

@@ -80,6 +80,7 @@ type reader struct {
 	open  bool
 	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
 	joined, orJoin, prep bool
+	inside               bool // the preposition is within or inside
 	// notKind is the property negated last, for "not in helices or strands".
 	notKind property
 	// stale is set where something came between a relation word and now, so that a name is no longer its anchor.
@@ -125,7 +126,7 @@ func (r *reader) item(i int) {
 	case "but":
 		r.joined, r.not, r.notKind = true, false, ""
 	case "in":
-		r.prep = true
+		r.prep, r.inside = true, oneOf(strings.ToLower(it.text), "within inside") && r.followsBond()
 	case "not":
 		r.not, r.notKind = true, ""
 		r.joined = r.joined && !strings.HasPrefix(strings.ToLower(it.text), "but")
@@ -168,6 +169,15 @@ func (r *reader) ofKind(it item) {
 		r.joined, r.has["between"] = true, true
 	}
 	r.entity(it)
+}
+
+// followsBond reports whether the item being read is about bonds: disulfides within chain A, not cysteines within it.
+func (r *reader) followsBond() bool {
+	k := r.at - 1
+	for k >= 0 && r.items[k].is("filler ask of has any") {
+		k--
+	}
+	return k < 0 || r.items[k].is("disulfide bridge hbond contact interface pair")
 }
 
 // noun records that residues were named; a waiting "all" belongs to them.
@@ -220,6 +230,7 @@ func (r *reader) neighbour(step int) string {
 // "or" stands between, else as one that must hold as well.
 func (r *reader) addCondition(it item, c *condition) {
 	r.quiet++
+	c.inside = r.inside && r.prep
 	c.not = r.not || r.joined && r.notKind == c.property
 	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
 	// A class that follows its noun must hold as well: residues that are charged and aromatic.
@@ -278,7 +289,7 @@ func (r *reader) settle(c *condition) {
 	if c.not {
 		r.notKind = c.property
 	}
-	r.last, r.joined, r.prep, r.not = c, false, false, false
+	r.last, r.joined, r.prep, r.inside, r.not = c, false, false, false, false
 }
 
 // finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means, which

@@ -123,7 +123,7 @@ func (q *query) refusesFilter() string {
 		}
 		partOf := in.Name == "composition" && c.isNoun() && !c.class // is the core made of phenylalanines?
 		taken := in.Filter == "anything" || !c.not && oneOf(string(c.property), in.Filter)
-		if partOf || !taken {
+		if partOf || !taken || c.inside && in.Name == "interface" {
 			return q.misplaced(c.text)
 		}
 	}

@@ -259,6 +259,11 @@ func (s *scanner) phrase(concept string, n int) {
 			it.unclear = fmt.Sprintf("The structure has %s, so “%s” does not say which are meant.",
 				facts.Quantity(len(s.x.Polymers), "chain", "chains"), strings.Join(s.words[:n], " "))
 		}
+	case "buried":
+		if n > 1 && strings.EqualFold(s.words[n-1], "inside") && vocabulary().matches("isWhole", s.peek(n)+" ") {
+			s.add(1, item{concept: "ask"}) // salt bridges are inside chain B
+			return
+		}
 	case "sidechain":
 		it.concept, it.names = "residue", []string{kind}
 	case "@nth", "@limit", "@ph":
