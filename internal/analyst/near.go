@@ -224,8 +224,8 @@ func (q *query) interfaces() part {
 	return p
 }
 
-// interfacesOf returns which interfaces have the kinds of polymers that the question names: one at least of their chains,
-// or, between kinds, one chain of each or both chains of the only one.
+// interfacesOf returns which interfaces have the kinds of polymers that the question names: one at least of their
+// chains, or, between kinds, one chain of each or both chains of the only one.
 func (q *query) interfacesOf() func(facts.Interface) bool {
 	isOf := func(sites []int, id string) bool {
 		return slices.ContainsFunc(q.chainSites(id), func(i int) bool { return slices.Contains(sites, i) })

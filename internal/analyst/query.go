@@ -152,8 +152,8 @@ func (r *reader) item(i int) {
 	}
 }
 
-// ofKind reads what means a kind of polymer. Behind what has just become an anchor, it is a noun that goes with it: near
-// exposed nucleotides. Two kinds side by side are what something is between: protein-DNA contacts.
+// ofKind reads what means a kind of polymer. Behind what has just become an anchor, it is a noun that goes with it:
+// near exposed nucleotides. Two kinds side by side are what something is between: protein-DNA contacts.
 func (r *reader) ofKind(it item) {
 	c := r.kindCondition(it)
 	switch rel := r.relation; {

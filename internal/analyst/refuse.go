@@ -87,7 +87,8 @@ func (q *query) refusesItems() string {
 			return noUntouched
 		case in.Name == "gaps" && q.has["residue"] && it.concept == "gap" && !slices.ContainsFunc(q.items, missing):
 			return "I list missing residues, and not residues that lack atoms; please ask for gaps in the chains."
-		case it.concept == "residue" && slices.Contains(it.names, "sidechain") && oneOf(in.Name, "atoms weight surface size"):
+		case it.concept == "residue" && slices.Contains(it.names, "sidechain") &&
+			oneOf(in.Name, "atoms weight surface size"):
 			return q.misplaced(it.text) // whole residues are counted and measured
 		}
 	}

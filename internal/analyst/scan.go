@@ -378,6 +378,8 @@ func (s *scanner) single() bool {
 	code := s.ligandCode(w, next)
 	id := s.bareChain(w)
 	switch {
+	case s.countsLetter(w, next):
+		s.add(1, s.base(w[0]))
 	case s.isLettered(w), id == "" && w == "a" && s.last != "" && (next == "" || oneOf(after, "and or - /")):
 		s.add(1, item{concept: "?"})
 	case id != "" && !isAtom:
@@ -422,6 +424,26 @@ func (s *scanner) ligand(code string, n int) {
 // isLettered reports whether a letter counts what stands before it, such as helix A and strand I.
 func (s *scanner) isLettered(w string) bool {
 	return len(w) == 1 && w != strings.ToLower(w) && !s.shouted && vocabulary().matches("isSegment", s.last+" ")
+}
+
+// countsLetter reports whether a question asks how many there are of a letter.
+func (s *scanner) countsLetter(w, next string) bool {
+	goesOn := next != "" && !listed(strings.ToLower(next), "verb") && !oneOf(vocabulary().find(next), "ask in of")
+	return strings.EqualFold(s.last, "many") && len(w) == 1 && strings.Contains("ACGTU", w) && !goesOn
+}
+
+// base is the item of a nucleotide by its letter, which is unknown where there is no nucleic acid.
+func (s *scanner) base(letter byte) item {
+	if len(s.polymersOf("nucleic")) == 0 {
+		return item{concept: "?"}
+	}
+	it := item{concept: "@name"}
+	for _, k := range kinds["nucleic"].of {
+		if code, ok := structure.Component(k, letter); ok {
+			it.names = append(it.names, code)
+		}
+	}
+	return it
 }
 
 func startsWithDigit(word string) bool { return word != "" && word[0] >= '0' && word[0] <= '9' }
