@@ -22,12 +22,8 @@ func (r *reader) condition(it item) *condition {
 		return r.modifiedCondition()
 	case "@chain":
 		return r.chainCondition(it.names[0])
-	case "rna":
-		return r.kindCondition("RNA", structure.RNA)
-	case "dna":
-		return r.kindCondition("DNA", structure.DNA)
-	case "nucleic":
-		return r.kindCondition("nucleic acid", structure.RNA, structure.DNA)
+	case "rna", "dna", "nucleic", "protein", "residue", "chain", "composition":
+		return r.kindCondition(it)
 	case "buried":
 		return r.surfaceCondition(exposure(0))
 	case "exposed", "surface":
@@ -68,8 +64,36 @@ func (q *query) modifiedCondition() *condition {
 	return c
 }
 
-func (q *query) kindCondition(name string, kinds ...structure.Kind) *condition {
-	return q.newCondition(ofChain, "of "+name, func(s *facts.Site) bool { return slices.Contains(kinds, s.Kind) })
+// kinds are the kinds of polymers by their concepts, and what they are called.
+var kinds = map[string]struct {
+	name string
+	of   []structure.Kind
+}{
+	"protein": {"protein", []structure.Kind{structure.Protein}},
+	"rna":     {"RNA", []structure.Kind{structure.RNA}},
+	"dna":     {"DNA", []structure.Kind{structure.DNA}},
+	"nucleic": {"nucleic acid", []structure.Kind{structure.RNA, structure.DNA}},
+}
+
+// kindCondition is the residues of a kind of polymer; nil where an item means none. A noun such as protein or amino
+// acid is no condition where all polymers are of its kind, and a problem where none is.
+func (q *query) kindCondition(it item) *condition {
+	kind := kinds[it.kind()]
+	if kind.name == "" {
+		return nil
+	}
+	if !it.is("rna dna nucleic") {
+		switch n := len(q.polymersOf(it.kind())); n {
+		case len(q.x.Polymers):
+			return nil
+		case 0:
+			q.problem = cmp.Or(q.problem, q.noKind(it.kind()))
+			return nil
+		}
+	}
+	c := q.newCondition(ofChain, "of "+kind.name, func(s *facts.Site) bool { return slices.Contains(kind.of, s.Kind) })
+	c.kind = it.kind()
+	return c
 }
 
 func (q *query) surfaceCondition(wording string) *condition {
@@ -83,7 +107,19 @@ func (q *query) surfaceCondition(wording string) *condition {
 
 // untold returns the residues of which a condition on a property cannot be told.
 func (q *query) untold(p property) []int {
-	return q.x.Lacks(conditionNeeds[p], q.x.Residues()).Without
+	out := slices.Concat(q.x.Lacks(conditionNeeds[p], q.x.Residues()).Without, q.undefined(p, q.x.Residues()))
+	slices.Sort(out)
+	return out
+}
+
+// undefined returns those of some sites that are of no kind that has a property: the accessibility of a residue is
+// relative to an amino acid in Gly-X-Gly, and DSSP is of proteins.
+func (q *query) undefined(p property, sites []int) []int {
+	return keep(sites, func(i int) bool {
+		s := &q.x.Sites[i]
+		_, ok := s.Accessible()
+		return p == ofSurface && s.Whole && !ok || p == ofState && s.Kind != structure.Protein
+	})
 }
 
 // exposure is the wording for a residue of which a share can be reached by water.

@@ -41,12 +41,14 @@ type condition struct {
 	label           string
 	mentions        []mention
 	ligands, chains []string
+	kind            string // of polymer, by its concept
 	problem         string // why the structure does not have what the condition names
 	// counted is set for segments named by their position in the chain; states are letters of DSSP. Both are of
 	// ofState.
 	counted bool
 	states  string
 	class   bool // of amino acids
+	inside  bool // "within" announced it: both ends of a bond have to pass
 	// text is the condition as the question has it.
 	text string
 	// union is the sites of the first merged alternatives, in order.
@@ -54,8 +56,14 @@ type condition struct {
 	merged int
 }
 
+// tells reports whether the structure tells whether a site passes.
+func (c *condition) tells(site int) bool {
+	_, untold := slices.BinarySearch(c.untold, site)
+	return !untold
+}
+
 func (c *condition) holds(site int) bool {
-	if _, untold := slices.BinarySearch(c.untold, site); untold {
+	if !c.tells(site) {
 		return false
 	}
 	if c.merged != len(c.sites) {
@@ -114,6 +122,10 @@ func (f filter) that() string {
 
 func (f filter) holds(site int) bool {
 	return !slices.ContainsFunc(f, func(c *condition) bool { return !c.holds(site) })
+}
+
+func (f filter) tells(site int) bool {
+	return !slices.ContainsFunc(f, func(c *condition) bool { return !c.tells(site) })
 }
 
 func (f filter) on(list ...property) bool {

@@ -21,6 +21,17 @@ type item struct {
 	unclear string
 }
 
+// kind is the kind of polymer that an item of another concept means; empty where it means none.
+func (it item) kind() string {
+	switch {
+	case it.is("rna dna nucleic"):
+		return it.concept
+	case len(it.names) > 0 && it.is("protein residue chain composition") && kinds[it.names[0]].name != "":
+		return it.names[0]
+	}
+	return ""
+}
+
 // is reports whether the item is one of some concepts, written as one string.
 func (it item) is(concepts string) bool { return oneOf(it.concept, concepts) }
 
@@ -55,6 +66,7 @@ func texts(items []item) (out []string) {
 // mention is a residue or a range of residues as a question names it.
 type mention struct {
 	chain  string        // empty where the question does not name one
+	kind   string        // of polymer, by its concept; empty: any
 	lo, hi residueNumber // both the same for one residue; of no meaning if first is set
 	names  []string      // component codes of which the residue, or the first of a range, is one; nil: any
 	last   []string      // the same for the last of a range

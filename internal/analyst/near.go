@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"pleat/internal/facts"
-	"pleat/internal/structure"
 )
 
 const (
@@ -207,9 +206,10 @@ func (q *query) betweenCentres(a, b group, why string) part {
 
 func (q *query) interfaces() part {
 	p := part{sure: Measured}
+	touch := q.interfacesOf()
 	for _, in := range q.f.Interfaces {
 		a, b := slices.Contains(q.chains, in.A), slices.Contains(q.chains, in.B)
-		if len(q.chains) == 1 && !a && !b || len(q.chains) > 1 && !(a && b) {
+		if len(q.chains) == 1 && !a && !b || len(q.chains) > 1 && !(a && b) || !touch(in) {
 			continue
 		}
 		p.add("Chains %s and %s touch with %d and %d residues in %s within 4.5 Å and bury %.0f Å² of surface (both "+
@@ -222,6 +222,30 @@ func (q *query) interfaces() part {
 	}
 	p.text = strings.TrimSpace(p.text)
 	return p
+}
+
+// interfacesOf returns which interfaces have the kinds of polymers that the question names: one at least of their
+// chains, or, between kinds, one chain of each or both chains of the only one.
+func (q *query) interfacesOf() func(facts.Interface) bool {
+	isOf := func(sites []int, id string) bool {
+		return slices.ContainsFunc(q.chainSites(id), func(i int) bool { return slices.Contains(sites, i) })
+	}
+	var sides [][]int
+	for _, c := range q.conds {
+		if c.kind != "" {
+			sides = append(sides, c.sites...)
+		}
+	}
+	return func(in facts.Interface) bool {
+		switch {
+		case len(sides) == 0:
+			return true
+		case len(sides) == 1 && !q.has["between"]:
+			return isOf(sides[0], in.A) || isOf(sides[0], in.B)
+		}
+		one, other := sides[0], sides[len(sides)-1]
+		return isOf(one, in.A) && isOf(other, in.B) || isOf(one, in.B) && isOf(other, in.A)
+	}
 }
 
 // bonds answers which disulfides, salt bridges or hydrogen-bond candidates have an end in the selection. They are not
@@ -283,21 +307,14 @@ func (q *query) joins() (joined func(facts.AtomPair) bool, lead, why string) {
 		places[0].add(places[1])
 		q.conds = others.and(places[0])
 	}
-	passes, across := q.passes(), q.has["interface"]
+	passes := q.passes()
 	if !q.has["between"] && len(places) != 2 {
-		return func(p facts.AtomPair) bool {
-			return (passes(p.A) || passes(p.B)) && !(across && p.A.Chain == p.B.Chain)
-		}, q.withResidue(), ""
+		return q.withEnd(passes)
 	}
 	pairs, rest := q.filter().divide(func(c *condition) bool { return !c.not && len(c.sites) == 2 })
-	protein := q.newCondition(ofChain, "of protein", func(s *facts.Site) bool { return s.Kind == structure.Protein })
-	switch ofKind := q.conds.on(ofChain) && q.has["protein"]; {
-	case len(pairs) == 0 && ofKind && len(rest) == 1: // between protein and RNA
-		if !slices.ContainsFunc(protein.sites[0], rest[0].holds) {
-			rest[0].add(protein)
-			pairs, rest = rest, nil
-		}
-	case len(pairs) == 0 && len(rest) == 1: // between serines
+	// Between serines, but not between the protein and chain A where all chains are protein.
+	ofChains := slices.ContainsFunc(rest, func(c *condition) bool { return c.property == ofChain && c.kind == "" })
+	if len(pairs) == 0 && len(rest) == 1 && !(ofChains && q.has["protein"]) {
 		return func(p facts.AtomPair) bool { return passes(p.A) && passes(p.B) },
 			"Between residues that are " + rest.String() + ": ", ""
 	}
@@ -312,4 +329,30 @@ func (q *query) joins() (joined func(facts.AtomPair) bool, lead, why string) {
 	}
 	one, other := q.among(keep(two.sites[0], rest.holds)), q.among(keep(two.sites[1], rest.holds))
 	return func(p facts.AtomPair) bool { return one(p.A) && other(p.B) || one(p.B) && other(p.A) }, lead, ""
+}
+
+// withEnd is joins for bonds of which one end at least passes the filter, and both do what they are within.
+func (q *query) withEnd(passes func(facts.ResidueRef) bool) (joined func(facts.AtomPair) bool, lead, why string) {
+	inside, rest := q.conds.divide(func(c *condition) bool { return c.inside })
+	lead = strings.TrimSuffix(q.withResidue(), ": ")
+	switch {
+	case slices.ContainsFunc(inside, func(c *condition) bool { return len(c.sites) > 1 }):
+		return nil, "", "It is not clear whether both ends are within the same one of these; please ask of one at a " +
+			"time."
+	case len(inside) > 0 && len(rest) == 0 && q.relation == nil:
+		lead = "Between residues that are " + inside.String()
+	case len(inside) > 0:
+		lead += ", both ends " + inside.String()
+	}
+	holds, across, within := q.among(q.sitesWhere(inside)), q.has["interface"], q.has["onechain"]
+	if within {
+		lead = strings.TrimPrefix(lead+", within one chain", ", ")
+	}
+	if lead != "" {
+		lead += ": "
+	}
+	return func(p facts.AtomPair) bool {
+		same := p.A.Chain == p.B.Chain
+		return (passes(p.A) || passes(p.B)) && holds(p.A) && holds(p.B) && !(across && same) && !(within && !same)
+	}, lead, ""
 }

@@ -2,6 +2,7 @@ package analyst
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"pleat/internal/facts"
@@ -97,4 +98,27 @@ func (q *query) addLacks(p *part) {
 			p.text += " " + why
 		}
 	}
+	for _, c := range q.conds {
+		if why := q.remarkUndefined(c.property); why != "" && !slices.Contains(said, why) {
+			said = append(said, why)
+			p.text += " " + why
+		}
+	}
+}
+
+// undefinedOf says of which property there is nothing to tell of some residues.
+var undefinedOf = map[property]string{
+	ofSurface: "Whether a residue is buried or exposed is known of the standard amino acids alone",
+	ofState:   "Secondary structure is known of protein alone",
+}
+
+// remarkUndefined says how many residues that a question is about have not a property by their kind; empty: none.
+func (q *query) remarkUndefined(of property) string {
+	scope := q.scope()
+	without := q.undefined(of, scope)
+	if len(without) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, and so it is not told of %d of these %d residues (%s).", undefinedOf[of], len(without),
+		len(scope), facts.ShortRefs(q.x.Refs(without), 6))
 }

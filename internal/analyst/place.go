@@ -26,6 +26,9 @@ func (q *query) placeCondition(m mention) *condition {
 	case m.lo != m.hi:
 		wording = fmt.Sprintf("at %s to %s", m.lo, m.hi)
 	}
+	if n := len(q.polymersOf(m.kind)); m.kind != "" && n > 0 && n < len(q.x.Polymers) {
+		wording += " of " + kinds[m.kind].name
+	}
 	return &condition{
 		property: ofPlace,
 		wording:  []string{wording},
@@ -66,6 +69,11 @@ func (f finder) find(m mention) (sites []int, problem string) {
 		}
 		polymers = x.PolymersOf(m.chain)
 	}
+	if m.kind != "" {
+		if polymers = keep(polymers, f.isOf(m.kind)); len(polymers) == 0 {
+			return nil, f.noKind(m.kind)
+		}
+	}
 	var all []int
 	for _, p := range polymers {
 		if !f.look(10) { // the time that finding its ends takes
@@ -90,6 +98,21 @@ func (f finder) find(m mention) (sites []int, problem string) {
 			named(m.names, m.lo), named(m.last, m.hi), x.Sites[all[0]].Ref, x.Sites[all[len(all)-1]].Ref)
 	}
 	return sites, ""
+}
+
+// isOf returns a function that reports whether a polymer is of a kind.
+func (f finder) isOf(kind string) func(facts.Polymer) bool {
+	return func(p facts.Polymer) bool { return slices.Contains(kinds[kind].of, f.x.Sites[p.Lo].Kind) }
+}
+
+func (f finder) polymersOf(kind string) []facts.Polymer { return keep(f.x.Polymers, f.isOf(kind)) }
+
+// noKind says that residues of a kind of polymer are not there.
+func (f finder) noKind(kind string) string {
+	if len(f.polymersOf(kind)) > 0 {
+		return fmt.Sprintf("This chain is no %s.", kinds[kind].name)
+	}
+	return fmt.Sprintf("There is no %s in this structure.", kinds[kind].name)
 }
 
 // named writes a residue with its component code, if a question names one.

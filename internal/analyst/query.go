@@ -80,6 +80,7 @@ type reader struct {
 	open  bool
 	// joined is set after "and" or "or", orJoin after "or", prep after a preposition: all until the next condition.
 	joined, orJoin, prep bool
+	inside               bool // the preposition is within or inside
 	// notKind is the property negated last, for "not in helices or strands".
 	notKind property
 	// stale is set where something came between a relation word and now, so that a name is no longer its anchor.
@@ -113,7 +114,9 @@ func (r *reader) item(i int) {
 	r.at = i
 	r.has[it.concept] = true
 	switch it.concept {
-	case "filler", "of", "has", "unit", "structure", "protein", "number", "them":
+	case "filler", "of", "has", "unit", "structure", "number", "them":
+	case "protein", "rna", "dna", "nucleic":
+		r.ofKind(it)
 	case "which", "what", "where", "list":
 		r.stale = true
 	case "ask":
@@ -123,7 +126,7 @@ func (r *reader) item(i int) {
 	case "but":
 		r.joined, r.not, r.notKind = true, false, ""
 	case "in":
-		r.prep = true
+		r.prep, r.inside = true, oneOf(strings.ToLower(it.text), "within inside") && r.followsBond()
 	case "not":
 		r.not, r.notKind = true, ""
 		r.joined = r.joined && !strings.HasPrefix(strings.ToLower(it.text), "but")
@@ -136,6 +139,7 @@ func (r *reader) item(i int) {
 			r.problem = cmp.Or(r.problem, r.misplaced(r.which[k].text))
 		}
 		r.noun()
+		r.ofKind(it)
 		r.stale = true
 	case "@ph":
 		r.pH = it.value
@@ -146,6 +150,34 @@ func (r *reader) item(i int) {
 	default:
 		r.entity(it)
 	}
+}
+
+// ofKind reads what means a kind of polymer. Behind what has just become an anchor, it is a noun that goes with it:
+// near exposed nucleotides. Two kinds side by side are what something is between: protein-DNA contacts.
+func (r *reader) ofKind(it item) {
+	c := r.kindCondition(it)
+	switch rel := r.relation; {
+	case c == nil:
+		return
+	case r.at > 0 && it.concept == "residue" && rel != nil && !r.open && rel.label != "" && r.quiet == 0 &&
+		r.items[r.at-1].is("@name @class @chain rna dna nucleic protein modified buried exposed surface"):
+		if slices.ContainsFunc(rel.sites, func(i int) bool { return !c.holds(i) }) {
+			r.problem = cmp.Or(r.problem, r.misplaced(it.text))
+		}
+		return
+	case r.at > 0 && it.concept != "residue" && r.items[r.at-1].kind() != "":
+		r.joined, r.has["between"] = true, true
+	}
+	r.entity(it)
+}
+
+// followsBond reports whether the item being read is about bonds: disulfides within chain A, not cysteines within it.
+func (r *reader) followsBond() bool {
+	k := r.at - 1
+	for k >= 0 && r.items[k].is("filler ask of has any") {
+		k--
+	}
+	return k < 0 || r.items[k].is("disulfide bridge hbond contact interface pair")
 }
 
 // noun records that residues were named; a waiting "all" belongs to them.
@@ -198,6 +230,7 @@ func (r *reader) neighbour(step int) string {
 // "or" stands between, else as one that must hold as well.
 func (r *reader) addCondition(it item, c *condition) {
 	r.quiet++
+	c.inside = r.inside && r.prep
 	c.not = r.not || r.joined && r.notKind == c.property
 	follows := r.subject && !r.prep && !oneOf(r.neighbour(1), "residue @name @class")
 	// A class that follows its noun must hold as well: residues that are charged and aromatic.
@@ -212,7 +245,7 @@ func (r *reader) addCondition(it item, c *condition) {
 	if r.merge(it, c, apart) {
 		return
 	}
-	if r.joined && c.isNoun() && !follows && r.conds.on(ofName) {
+	if r.joined && (c.isNoun() && !follows || it.concept == "residue") && r.conds.on(ofName) {
 		r.problem = "It is not clear whether “" + it.text + "” is about the same residues as what stands before it; " +
 			"please ask it in two questions."
 	}
@@ -256,7 +289,7 @@ func (r *reader) settle(c *condition) {
 	if c.not {
 		r.notKind = c.property
 	}
-	r.last, r.joined, r.prep, r.not = c, false, false, false
+	r.last, r.joined, r.prep, r.inside, r.not = c, false, false, false, false
 }
 
 // finish settles what only the whole question tells: the anchor of a relation at its end, and what "them" means, which

@@ -87,7 +87,8 @@ func (q *query) refusesItems() string {
 			return noUntouched
 		case in.Name == "gaps" && q.has["residue"] && it.concept == "gap" && !slices.ContainsFunc(q.items, missing):
 			return "I list missing residues, and not residues that lack atoms; please ask for gaps in the chains."
-		case it.concept == "residue" && len(it.names) > 0 && oneOf(in.Name, "atoms weight surface size"):
+		case it.concept == "residue" && slices.Contains(it.names, "sidechain") &&
+			oneOf(in.Name, "atoms weight surface size"):
 			return q.misplaced(it.text) // whole residues are counted and measured
 		}
 	}
@@ -123,12 +124,12 @@ func (q *query) refusesFilter() string {
 		}
 		partOf := in.Name == "composition" && c.isNoun() && !c.class // is the core made of phenylalanines?
 		taken := in.Filter == "anything" || !c.not && oneOf(string(c.property), in.Filter)
-		if partOf || !taken {
+		if partOf || !taken || c.inside && in.Name == "interface" {
 			return q.misplaced(c.text)
 		}
 	}
 	positive := func(p property) int {
-		return len(keep(q.conds, func(c *condition) bool { return c.property == p && !c.not }))
+		return len(keep(q.conds, func(c *condition) bool { return c.property == p && !c.not && c.kind == "" }))
 	}
 	switch {
 	case positive(ofSurface) > 1:
@@ -144,9 +145,15 @@ func (q *query) refusesFilter() string {
 func (q *query) cannotTell(c *condition) string {
 	has := func(pass func(facts.Site) bool) bool { return slices.ContainsFunc(q.x.Sites, pass) }
 	protein := has(func(s facts.Site) bool { return s.Kind == structure.Protein })
+	scope := q.scope()
+	defined := protein && (len(scope) == 0 || len(q.undefined(c.property, scope)) < len(scope))
 	switch {
 	case c.property == ofLimit && !q.x.HasConfidence:
 		return q.noConfidence()
+	case c.property == ofState && protein && !defined:
+		return "Secondary structure is known of protein residues, and none of these is one."
+	case c.property == ofSurface && protein && q.x.HasSurface && !defined:
+		return "Whether a residue is buried or exposed is known of protein residues, and none of these is one."
 	case c.property == ofState && !protein:
 		return "Secondary structure is assigned to protein residues, and there are none here."
 	case c.property == ofSurface && (!protein || !q.x.HasSurface):

@@ -73,6 +73,9 @@ func (r *reader) anchor(it item, c *condition) bool {
 	if it.concept == "@chain" && r.prep && !rel.words["@radius"] && len(r.mentions) > 0 {
 		return false // what does residue 7 touch in chain A
 	}
+	if r.inside { // contacts within chain A
+		r.problem = cmp.Or(r.problem, r.misplaced("within"))
+	}
 	r.joined, r.prep = false, false
 	r.setAnchor(c)
 	return true

@@ -21,14 +21,14 @@ func (q *query) residuesWith() part {
 	if len(predicate) == 0 {
 		return refusal("%s", q.notUnderstood())
 	}
-	from, hits := q.sitesWhere(base), q.sites()
+	from, hits := keep(q.sitesWhere(base), predicate.tells), q.sites()
 	if len(from) == 0 {
 		return refusal("No residue is %s.", base)
 	}
 	p := part{sure: q.filter().certainty()}
 	noun, rest := predicate.divide((*condition).isNoun)
 	if len(noun) > 0 && len(rest) > 0 && !q.asksAll() && !q.has["percent"] {
-		subject := q.sitesWhere(base.and(noun...))
+		subject := keep(q.sitesWhere(base.and(noun...)), rest.tells)
 		names := q.asksYesOrNo() || len(hits) == 0 && !q.has["howmany"]
 		switch {
 		case len(subject) == 0:
@@ -117,6 +117,8 @@ func (q *query) predicate(c *condition, site int) string {
 	switch {
 	case c.holds(site):
 		return c.String()
+	case !c.tells(site):
+		return "not known to be " + strings.TrimPrefix(c.String(), "not ")
 	case c.not:
 		return strings.TrimPrefix(c.String(), "not ")
 	case c.property == ofSurface && ok:
@@ -172,6 +174,8 @@ func (q *query) identity() part {
 		switch {
 		case len(predicate) == 0, either:
 			p.add("%s", ref)
+		case !predicate.tells(i):
+			p.add("Not known: whether %s is %s", ref, predicate)
 		case predicate.holds(i):
 			p.add("Yes: %s is %s", ref, predicate)
 		default:

@@ -99,6 +99,19 @@ func withChains(items []item) (out []item) {
 			out[n-2].names = []string{out[n-2].names[0] + " of chain " + it.names[0]}
 			continue
 		}
+		if kind := it.kind(); kind != "" && it.is("rna dna nucleic protein") && k >= 0 && k < len(out)-1 &&
+			out[k].concept == "@residue" {
+			out = out[:k+1]
+			for ; k >= 0 && out[k].is("@residue & or filler"); k-- {
+				out[k].mention.kind = cmp.Or(out[k].mention.kind, kind)
+			}
+			continue
+		}
+		if n := len(out); n > 0 && it.concept == "@residue" && out[n-1].kind() != "" {
+			it.mention.kind = cmp.Or(it.mention.kind, out[n-1].kind())
+			out = append(out[:n-1], it)
+			continue
+		}
 		if !names || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
 			out = append(out, it)
 			continue
@@ -130,11 +143,38 @@ func (s *scanner) rule() bool {
 			continue
 		}
 		if items := s.read(r.name, m); items != nil {
+			s.addKind(m[0], items)
 			s.add(wordsIn(m), items...)
 			return true
 		}
 	}
 	return false
+}
+
+// addKind gives residues the kind of polymer of a noun among the words that a rule has read: the last ten nucleotides.
+// In a list, that of the first goes on: nucleotides 5 and 8.
+func (s *scanner) addKind(text string, items []item) {
+	kind := ""
+	if fields := strings.Fields(text); len(fields) > 0 {
+		for k := range fields {
+			concept, _ := vocabulary().lookup(fields[k:])
+			if of, which, ok := strings.Cut(concept, " "); ok && of == "residue" {
+				kind = cmp.Or(kind, which)
+			}
+		}
+	}
+	k := len(s.items) - 1
+	for k >= 0 && s.items[k].is("& or") {
+		k--
+	}
+	if k >= 0 && k < len(s.items)-1 && kind == "" && !vocabulary().isResidue(strings.Fields(text + " .")[0]) {
+		kind = s.items[k].mention.kind
+	}
+	for i := range items {
+		if items[i].concept == "@residue" {
+			items[i].mention.kind = kind
+		}
+	}
 }
 
 // read makes the items of a rule from what its pattern matched. It returns nil where that means something else, and may
@@ -219,6 +259,11 @@ func (s *scanner) phrase(concept string, n int) {
 			it.unclear = fmt.Sprintf("The structure has %s, so “%s” does not say which are meant.",
 				facts.Quantity(len(s.x.Polymers), "chain", "chains"), strings.Join(s.words[:n], " "))
 		}
+	case "buried":
+		if n > 1 && strings.EqualFold(s.words[n-1], "inside") && vocabulary().matches("isWhole", s.peek(n)+" ") {
+			s.add(1, item{concept: "ask"}) // salt bridges are inside chain B
+			return
+		}
 	case "sidechain":
 		it.concept, it.names = "residue", []string{kind}
 	case "@nth", "@limit", "@ph":
@@ -251,7 +296,7 @@ func (s *scanner) phrase(concept string, n int) {
 func (s *scanner) residueOrLigand(names []string, n int) item {
 	it := item{concept: "@name", names: names}
 	isFree := slices.ContainsFunc(names, func(code string) bool { return s.ligands[code] })
-	if isFree && vocabulary().find(s.peek(n)) != "residue" {
+	if isFree && !vocabulary().isResidue(s.peek(n)) {
 		it.unclear = fmt.Sprintf("“%s” can mean residues of a chain or a ligand of this structure; please write %s "+
 			"residues, or %s and the number of the ligand.", strings.Join(s.words[:n], " "), names[0], names[0])
 	}
@@ -333,6 +378,8 @@ func (s *scanner) single() bool {
 	code := s.ligandCode(w, next)
 	id := s.bareChain(w)
 	switch {
+	case s.countsLetter(w, next):
+		s.add(1, s.base(w[0]))
 	case s.isLettered(w), id == "" && w == "a" && s.last != "" && (next == "" || oneOf(after, "and or - /")):
 		s.add(1, item{concept: "?"})
 	case id != "" && !isAtom:
@@ -377,6 +424,26 @@ func (s *scanner) ligand(code string, n int) {
 // isLettered reports whether a letter counts what stands before it, such as helix A and strand I.
 func (s *scanner) isLettered(w string) bool {
 	return len(w) == 1 && w != strings.ToLower(w) && !s.shouted && vocabulary().matches("isSegment", s.last+" ")
+}
+
+// countsLetter reports whether a question asks how many there are of a letter.
+func (s *scanner) countsLetter(w, next string) bool {
+	goesOn := next != "" && !listed(strings.ToLower(next), "verb") && !oneOf(vocabulary().find(next), "ask in of")
+	return strings.EqualFold(s.last, "many") && len(w) == 1 && strings.Contains("ACGTU", w) && !goesOn
+}
+
+// base is the item of a nucleotide by its letter, which is unknown where there is no nucleic acid.
+func (s *scanner) base(letter byte) item {
+	if len(s.polymersOf("nucleic")) == 0 {
+		return item{concept: "?"}
+	}
+	it := item{concept: "@name"}
+	for _, k := range kinds["nucleic"].of {
+		if code, ok := structure.Component(k, letter); ok {
+			it.names = append(it.names, code)
+		}
+	}
+	return it
 }
 
 func startsWithDigit(word string) bool { return word != "" && word[0] >= '0' && word[0] <= '9' }

@@ -119,6 +119,12 @@ func (t *table) find(phrase string) string {
 	return concept
 }
 
+// isResidue reports whether a word stands for residues, of any kind of polymer.
+func (t *table) isResidue(word string) bool {
+	concept, _, _ := strings.Cut(t.find(word), " ")
+	return concept == "residue"
+}
+
 // oneOf reports whether a word is in a list of words, written as one string.
 func oneOf(w, list string) bool { return w != "" && strings.Contains(" "+list+" ", " "+w+" ") }
 
