@@ -101,7 +101,7 @@ func (r Polymer) sites() []int {
 }
 
 // polymerMass returns the average mass in Da of a chain with its ends, nil where no residue has a formula that is
-// known, and how many residues it leaves out. Cysteines count as reduced, and a nucleic acid has a 5' phosphate.
+// known, and how many residues it leaves out. See Mass.
 func (x *Index) polymerMass(r Polymer) (*float64, int) {
 	mass, unknown := x.Mass(r.sites())
 	if unknown == r.Hi-r.Lo {

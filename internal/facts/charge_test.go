@@ -146,3 +146,21 @@ func TestProtonationStatesByAtoms(t *testing.T) {
 		}
 	}
 }
+
+// The weights are those of gemmi's residues and biotite's masses of components, without the water of each bond, and
+// without HPO3 where the first residue has no phosphate: chain B of the DNA and the RNA begin with one.
+func TestFirstNucleotideWithoutPhosphate(t *testing.T) {
+	weight := func(s *structure.Structure) float64 { return *digestOf(t, s, Extra{}).Chains[0].Mass }
+	dna := own(t, "dna")
+	if f := digestOf(t, dna, Extra{}); *f.Chains[0].Mass != 1174.8 || *f.Chains[1].Mass != 1254.8 {
+		t.Errorf("DNA weighs %v and %v Da", *f.Chains[0].Mass, *f.Chains[1].Mass)
+	}
+	if got := weight(own(t, "rna_protein")); got != 3176.9 {
+		t.Errorf("RNA weighs %v Da", got)
+	}
+	r := &dna.Chains[0].Residues[0]
+	r.Atoms = r.Atoms[1:] // O5'
+	if got := weight(dna); got != 1254.8 {
+		t.Errorf("DNA without the atoms that tell weighs %v Da", got)
+	}
+}
