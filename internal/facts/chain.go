@@ -27,7 +27,7 @@ type Chain struct {
 	Charge      *float64     `json:"charge_pH7"`
 	Isoelectric *float64     `json:"isoelectric_point"`
 	Uncharged   []ResidueRef `json:"residues_without_charge,omitempty"`
-	// FreeEnds reports that the chain has both an amine and an acid at its ends: it is not circular and has no caps.
+	// FreeEnds reports that the chain has both an amine and an acid at its ends: it is not circular, and they are bonded to nothing.
 	FreeEnds bool `json:"-"`
 	// Mass is the average mass of the free chain, nil where that of no residue is known; Unweighed counts the residues
 	// that it omits.
@@ -107,7 +107,8 @@ func (x *Index) polymerMass(r Polymer) (*float64, int) {
 	if unknown == r.Hi-r.Lo {
 		return nil, unknown
 	}
-	if !x.Circular(r) {
+	within := func(i int) bool { return r.Lo <= i && i < r.Hi }
+	if !x.Circular(r) && !slices.ContainsFunc(x.bondedTo(r.Hi-1, "C"), within) {
 		mass += water
 	}
 	return new(Round(mass, 1)), unknown
