@@ -140,8 +140,8 @@ func (s *Site) Charge() int {
 func negative(pK, pH float64) float64 { return -1 / (1 + math.Pow(10, pK-pH)) }
 func positive(pK, pH float64) float64 { return 1 / (1 + math.Pow(10, pH-pK)) }
 
-// ChargeAt returns the net charge of a protein in e. Its ends are free unless it is circular or they are bonded. A cysteine in a
-// disulfide has no charge.
+// ChargeAt returns the net charge of a protein in e. Its ends are free unless it is circular or they are bonded. A
+// cysteine in a disulfide has no charge.
 func (x *Index) ChargeAt(r Polymer, pH float64) (q float64) {
 	for i := r.Lo; i < r.Hi; i++ {
 		s := &x.Sites[i]
@@ -178,12 +178,12 @@ func (x *Index) ends(r Polymer) (amine, acid bool) {
 	return amine, acid
 }
 
-// shortestBond is the distance in Å below which two atoms are no bond but one atom twice.
-const shortestBond = 0.9
+// shortestBond is the distance in Å below which two atoms are not bonded but overlap.
+const shortestBond = 1.1
 
 // bondedTo returns the other sites that an atom of an end of a protein is bonded to, as their distance tells: molecules
 // that are no residue of a chain, as files list caps (ACE, NH2), and residues of polymers, as in depsipeptides and in
-// the conjugates of ubiquitin.
+// the conjugates of ubiquitin. There is none where molecules overlap, or where several atoms are near.
 func (x *Index) bondedTo(site int, atom string) (out []int) {
 	if x.crowded != "" {
 		return nil // neighbours must not be searched for
@@ -193,12 +193,18 @@ func (x *Index) bondedTo(site int, atom string) (out []int) {
 		near = x.grid.Near(near[:0], x.Points[p], structure.BondLimit)
 		for _, q := range near {
 			o := int(x.Owner[q])
-			kind := x.Sites[o].Kind
-			if o != site && (kind == structure.Ligand || kind.Polymer()) &&
-				structure.Distance(x.Points[p], x.Points[q]) >= shortestBond {
+			switch kind := x.Sites[o].Kind; {
+			case o == site, kind != structure.Ligand && !kind.Polymer():
+			case x.Atoms[q].Element == x.Atoms[p].Element && kind.Polymer(),
+				structure.Distance(x.Points[p], x.Points[q]) < shortestBond:
+				return nil // copies of molecules overlap
+			default:
 				out = append(out, o)
 			}
 		}
+	}
+	if len(out) > 1 {
+		return nil
 	}
 	return out
 }
