@@ -124,8 +124,8 @@ func (x *Index) Mass(sites []int) (sum float64, unknown int) {
 }
 
 // WithoutPhosphate reports whether a residue is the first nucleotide of a chain and has O5' but no atom of a phosphate.
-// A nucleotide within a chain has its phosphate also where the file has no atoms of it, as does one of which a model has
-// too few atoms to tell.
+// A nucleotide within a chain has its phosphate also where the file has no atoms of it, as does one of which a model
+// has too few atoms to tell.
 func (x *Index) WithoutPhosphate(i int) bool {
 	s := &x.Sites[i]
 	if s.Kind != structure.RNA && s.Kind != structure.DNA || !x.begins(i) {

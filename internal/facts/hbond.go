@@ -82,7 +82,9 @@ func (x *Index) freeHydroxyl(p int, last bool) bool {
 		return false
 	}
 	bonded := x.grid.Near(nil, x.Points[p], structure.BondLimit)
-	return !slices.ContainsFunc(bonded, func(q int) bool { return x.Owner[q] != x.Owner[p] || x.Atoms[q].Element == "P" })
+	return !slices.ContainsFunc(bonded, func(q int) bool {
+		return x.Owner[q] != x.Owner[p] || x.Atoms[q].Element == "P"
+	})
 }
 
 // begins and finishes report whether a site is the first and the last one of its chain.
