@@ -231,3 +231,25 @@ func TestPredictionIsRated(t *testing.T) {
 		t.Errorf("the interface is not rated:\n%s", r.Text)
 	}
 }
+
+// Sulfurs that are close without a bond are named where they are what the question asks about.
+func TestCloseSulfursOfTheQuestion(t *testing.T) {
+	s := load(t, "1crn")
+	sulfur := func(i int) *structure.Atom {
+		r := &s.Chains[0].Residues[i-1]
+		return &r.Atoms[slices.IndexFunc(r.Atoms, func(a structure.Atom) bool { return a.Name == "SG" })]
+	}
+	sulfur(16).Pos = sulfur(26).Pos
+	sulfur(16).Pos[0] += 2.75
+	f := mustDigest(t, s, facts.Extra{})
+	pair := "Close, but longer than a bond: CYS 16 (chain A) SG – CYS 26 (chain A) SG 2.75 Å."
+	for question, want := range map[string]string{
+		"Is CYS 3 of chain A in a disulfide?":  "Close, but longer than a bond: none.",
+		"Is CYS 16 of chain A in a disulfide?": pair,
+		"Which disulfides are there?":          pair,
+	} {
+		if got := Answer(f, question).Text; !strings.Contains(got, want) {
+			t.Errorf("%s\n%s\nwant %s", question, got, want)
+		}
+	}
+}

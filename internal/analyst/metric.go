@@ -280,6 +280,9 @@ func weightOf(q *query, p *part, g group) {
 		return
 	}
 	p.add("weighs %.1f Da (%.2f kDa)", mass, mass/1000)
+	if bare := keep(g.sites, q.x.WithoutPhosphate); len(bare) > 0 {
+		p.add(", without a 5' phosphate, of which %s has no atom", q.ranges(p, bare))
+	}
 	if len(unknown) > 0 {
 		p.add(", without %s of unknown mass (%s)", residues(len(unknown)), q.ranges(p, unknown))
 	}

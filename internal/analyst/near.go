@@ -289,7 +289,7 @@ func (q *query) bonds() part {
 			among = " among the SG that there are"
 		}
 		p.add(" Not in a disulfide%s: %s. Close, but longer than a bond: %s.", among, keep(q.f.FreeCys, passes),
-			q.f.MaybeSS)
+			keep(q.f.MaybeSS, joined))
 	case topic == "salt bridges" && lead == "" && len(list) == 0:
 		count := func(codes ...string) int {
 			return len(q.x.Select(func(i int) bool { return q.x.Sites[i].Is(codes) && q.x.Sites[i].LikeParent() }))

@@ -165,11 +165,16 @@ func (q *query) distanceCondition(r *relation) *condition {
 	if len(r.mentions) > 0 && len(next) > 0 {
 		wording += " (its neighbours " + facts.ShortRefs(q.x.Refs(next), 4) + " not counted)"
 	}
+	sites := slices.Collect(maps.Keys(near))
+	if r.not { // what is left out as near is not far either
+		sites = slices.Concat(sites, next, keep(r.sites, func(i int) bool { return q.x.Sites[i].Kind.Polymer() }))
+	}
+	slices.Sort(sites)
 	return &condition{
 		property: ofDistance,
 		not:      r.not,
 		wording:  []string{wording},
-		sites:    [][]int{slices.Sorted(maps.Keys(near))},
+		sites:    [][]int{slices.Compact(sites)},
 	}
 }
 

@@ -27,7 +27,8 @@ type Chain struct {
 	Charge      *float64     `json:"charge_pH7"`
 	Isoelectric *float64     `json:"isoelectric_point"`
 	Uncharged   []ResidueRef `json:"residues_without_charge,omitempty"`
-	// FreeEnds reports that the chain has both an amine and an acid at its ends: it is not circular and has no caps.
+	// FreeEnds reports that the chain has both an amine and an acid at its ends: it is not circular, and they are bonded
+	// to nothing.
 	FreeEnds bool `json:"-"`
 	// Mass is the average mass of the free chain, nil where that of no residue is known; Unweighed counts the residues
 	// that it omits.
@@ -101,13 +102,14 @@ func (r Polymer) sites() []int {
 }
 
 // polymerMass returns the average mass in Da of a chain with its ends, nil where no residue has a formula that is
-// known, and how many residues it leaves out. Cysteines count as reduced, and a nucleic acid has a 5' phosphate.
+// known, and how many residues it leaves out. See Mass.
 func (x *Index) polymerMass(r Polymer) (*float64, int) {
 	mass, unknown := x.Mass(r.sites())
 	if unknown == r.Hi-r.Lo {
 		return nil, unknown
 	}
-	if !x.Circular(r) {
+	within := func(i int) bool { return r.Lo <= i && i < r.Hi }
+	if !x.Circular(r) && !slices.ContainsFunc(x.bondedTo(r.Hi-1, "C"), within) {
 		mass += water
 	}
 	return new(Round(mass, 1)), unknown

@@ -3,7 +3,6 @@ package facts
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"pleat/internal/structure"
 )
@@ -141,8 +140,8 @@ func (s *Site) Charge() int {
 func negative(pK, pH float64) float64 { return -1 / (1 + math.Pow(10, pK-pH)) }
 func positive(pK, pH float64) float64 { return 1 / (1 + math.Pow(10, pH-pK)) }
 
-// ChargeAt returns the net charge of a protein in e. Its ends are free unless it is circular or capped. A cysteine in a
-// disulfide has no charge.
+// ChargeAt returns the net charge of a protein in e. Its ends are free unless it is circular or they are bonded. A
+// cysteine in a disulfide has no charge.
 func (x *Index) ChargeAt(r Polymer, pH float64) (q float64) {
 	for i := r.Lo; i < r.Hi; i++ {
 		s := &x.Sites[i]
@@ -174,24 +173,40 @@ func (x *Index) ends(r Polymer) (amine, acid bool) {
 		return false, false
 	}
 	first, last := x.Sites[r.Lo].Ref.Name, x.Sites[r.Hi-1].Ref.Name
-	amine = structure.Cap(first) != "C" && !amides[first] && !x.capped(r.Lo, "N")
-	acid = structure.Cap(last) != "N" && !x.capped(r.Hi-1, "C")
+	amine = structure.Cap(first) != "C" && !amides[first] && len(x.bondedTo(r.Lo, "N")) == 0
+	acid = structure.Cap(last) != "N" && len(x.bondedTo(r.Hi-1, "C")) == 0
 	return amine, acid
 }
 
-// capped reports whether a molecule that is no residue of a chain, as files list caps (ACE, NH2), is bonded to an atom.
-func (x *Index) capped(site int, atom string) bool {
+// shortestBond is the distance in Å below which two atoms are not bonded but overlap.
+const shortestBond = 1.1
+
+// bondedTo returns the other sites that an atom of an end of a protein is bonded to, as their distance tells: molecules
+// that are no residue of a chain, as files list caps (ACE, NH2), and residues of polymers, as in depsipeptides and in
+// the conjugates of ubiquitin. There is none where molecules overlap, or where several atoms are near.
+func (x *Index) bondedTo(site int, atom string) (out []int) {
 	if x.crowded != "" {
-		return false // neighbours must not be searched for
+		return nil // neighbours must not be searched for
 	}
 	var near []int
 	for _, p := range x.AtomsOf([]int{site}, atom) {
 		near = x.grid.Near(near[:0], x.Points[p], structure.BondLimit)
-		if slices.ContainsFunc(near, func(q int) bool { return x.Sites[x.Owner[q]].Kind == structure.Ligand }) {
-			return true
+		for _, q := range near {
+			o := int(x.Owner[q])
+			switch kind := x.Sites[o].Kind; {
+			case o == site, kind != structure.Ligand && !kind.Polymer():
+			case x.Atoms[q].Element == x.Atoms[p].Element && kind.Polymer(),
+				structure.Distance(x.Points[p], x.Points[q]) < shortestBond:
+				return nil // copies of molecules overlap
+			default:
+				out = append(out, o)
+			}
 		}
 	}
-	return false
+	if len(out) > 1 {
+		return nil
+	}
+	return out
 }
 
 // isoelectric returns the pH at which the net charge is zero, and false where it is at none between 0 and 14. The

@@ -146,3 +146,49 @@ func TestProtonationStatesByAtoms(t *testing.T) {
 		}
 	}
 }
+
+// The weights are those of gemmi's residues and biotite's masses of components, without the water of each bond, and
+// without HPO3 where the first residue has no phosphate: chain B of the DNA and the RNA begin with one.
+func TestFirstNucleotideWithoutPhosphate(t *testing.T) {
+	weight := func(s *structure.Structure) float64 { return *digestOf(t, s, Extra{}).Chains[0].Mass }
+	dna := own(t, "dna")
+	if f := digestOf(t, dna, Extra{}); *f.Chains[0].Mass != 1174.8 || *f.Chains[1].Mass != 1254.8 {
+		t.Errorf("DNA weighs %v and %v Da", *f.Chains[0].Mass, *f.Chains[1].Mass)
+	}
+	if got := weight(own(t, "rna_protein")); got != 3176.9 {
+		t.Errorf("RNA weighs %v Da", got)
+	}
+	r := &dna.Chains[0].Residues[0]
+	r.Atoms = r.Atoms[1:] // O5'
+	if got := weight(dna); got != 1254.8 {
+		t.Errorf("DNA without the atoms that tell weighs %v Da", got)
+	}
+}
+
+// The peptide of 1PFE has no free end: gemmi finds C of MVA 8 at 1.32 Å from OG of DSN 1, and N of DSN 1 at 1.35 Å from
+// a quinoxaline. An end is bonded to another chain as well, but not to a metal or to a copy of itself.
+func TestBondedEnds(t *testing.T) {
+	c := digestOf(t, own(t, "depsipeptide"), Extra{}).Chains[0]
+	if *c.Charge != 0 || c.Isoelectric != nil || c.FreeEnds || c.Length != 8 {
+		t.Errorf("%d residues have %+.2f e, free ends %v", c.Length, *c.Charge, c.FreeEnds)
+	}
+	for _, end := range []struct {
+		kind     structure.Kind
+		distance float64
+		free     bool
+	}{
+		{structure.Protein, 1.33, false}, {structure.Ligand, 1.33, false}, {structure.Ion, 1.9, true},
+		{structure.Protein, 0, true}, {structure.Protein, 2.8, true},
+	} {
+		s := chainOf(structure.Protein, "GLY", "ALA", "GLY")
+		r := &s.Chains[0].Residues[2]
+		at := structure.Vec{r.Atoms[0].Pos[0] + 1.5}
+		r.Atoms = append(r.Atoms, structure.Atom{Name: "C", Element: "C", Pos: at})
+		at[0] += end.distance
+		s.Chains = append(s.Chains, structure.Chain{ID: "B", Kind: end.kind, Residues: []structure.Residue{
+			{Comp: "LYS", Auth: 1, Atoms: []structure.Atom{{Name: "NZ", Element: "N", Pos: at}}}}})
+		if c := digestOf(t, s, Extra{}).Chains[0]; c.FreeEnds != end.free {
+			t.Errorf("free ends with a %s at %.2f Å: %v", end.kind, end.distance, c.FreeEnds)
+		}
+	}
+}

@@ -235,7 +235,7 @@ func (x *Index) polar(i, j int) (bonds []AtomPair, bridge AtomPair, bridged bool
 			if d > bridgeCut {
 				continue
 			}
-			if d <= hbondCut && mayBond(&x.Sites[i], x.Atoms[p], &x.Sites[j], x.Atoms[q]) {
+			if d <= hbondCut && x.mayBond(p, q) {
 				bonds = append(bonds, x.Pair(p, q))
 			}
 			qp, qq := chargeOf(&x.Sites[i], x.Atoms[p].Name), chargeOf(&x.Sites[j], x.Atoms[q].Name)
@@ -270,33 +270,6 @@ func chargedAtoms(s *Site) (names []string) {
 		}
 	}
 	return names
-}
-
-// mayBond reports whether one of two atoms is a donor and the other one an acceptor.
-func mayBond(s *Site, a *structure.Atom, t *Site, b *structure.Atom) bool {
-	donorA, acceptorA := roles(s, a)
-	donorB, acceptorB := roles(t, b)
-	return donorA && acceptorB || donorB && acceptorA
-}
-
-// roles reports whether an atom can donate and accept a hydrogen bond. Where the chemistry is unknown (bases,
-// ligands), N and O can do both.
-func roles(s *Site, a *structure.Atom) (donates, accepts bool) {
-	el := a.Element
-	if el == "" {
-		el = a.Name[:min(1, len(a.Name))]
-	}
-	if el != "N" && el != "O" {
-		return false, false
-	}
-	if s.Kind != structure.Protein {
-		return true, true
-	}
-	if el == "N" {
-		ring := s.Letter == 'H' && a.Name != "N"
-		return a.Name != "N" || s.Letter != 'P', ring
-	}
-	return a.Name == "OG" || a.Name == "OG1" || a.Name == "OH", true
 }
 
 // sulfurs finds the disulfides, the pairs of sulfurs that are close but not bonded, and the free cysteines.

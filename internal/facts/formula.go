@@ -103,16 +103,40 @@ func (c composition) mass() (sum float64) {
 // water is the mass in Da of the hydrogen and the hydroxyl that the ends of a chain have.
 var water = composition{"H": 2, "O": 1}.mass()
 
+// phosphate is the mass in Da by which a nucleotide without its 5' phosphate is lighter.
+var phosphate = composition{"H": 1, "O": 3, "P": 1}.mass()
+
 // Mass returns the average mass in Da of residues as they are in a chain, so without the water of its ends, and how
 // many of them it leaves out because their formula is not known. Cysteines count as reduced, nucleotides with a
-// phosphate.
+// phosphate where WithoutPhosphate does not tell that there is none.
 func (x *Index) Mass(sites []int) (sum float64, unknown int) {
 	for _, i := range sites {
-		if c, ok := x.Sites[i].composition(); ok {
-			sum += c.mass()
-		} else {
+		c, ok := x.Sites[i].composition()
+		if !ok {
 			unknown++
+			continue
+		}
+		if sum += c.mass(); x.WithoutPhosphate(i) {
+			sum -= phosphate
 		}
 	}
 	return sum, unknown
+}
+
+// WithoutPhosphate reports whether a residue is the first nucleotide of a chain and has O5' but no atom of a phosphate.
+// A nucleotide within a chain has its phosphate also where the file has no atoms of it, as does one of which a model
+// has too few atoms to tell.
+func (x *Index) WithoutPhosphate(i int) bool {
+	s := &x.Sites[i]
+	if s.Kind != structure.RNA && s.Kind != structure.DNA || !x.begins(i) {
+		return false
+	}
+	oxygen := false
+	for _, a := range x.Atoms[s.Lo:s.Hi] {
+		if a.Element == "P" || slices.Contains(phosphates, a.Name) {
+			return false
+		}
+		oxygen = oxygen || a.Name == "O5'" || a.Name == "O5*"
+	}
+	return oxygen
 }
