@@ -381,7 +381,7 @@ func TestRefusals(t *testing.T) {
 		{">x\nMK-T", "", "line 2, column 3: '-' is a gap"},
 		{">x\nAC-T", "", "line 2, column 3: '-' is a gap"},
 		{">x\nAc-GYDPETGTWG-NH2", "", "line 2, column 3: \"Ac-\" is a cap and no residue; caps of peptides are not supported"},
-		{">x\n GYDPETGTWG-NH2", "", "line 2, column 12: \"-NH2\" is a cap and no residue"},
+		{">x\nGYDPETGTWG-NH2", "", "line 2, column 11: \"-NH2\" is a cap and no residue"},
 		{">x\nALA GLY\nSER\n", "", "the record at line 1 has codes of three letters; a residue is one letter"},
 		{"sequences: [{protein: {id: A, sequence: ALA GLY}}]", "", "sequences[0].protein.sequence has codes of three letters"},
 		{"id,sequence\na,Ala-Gly\n", "", "has codes of three letters; a residue is one letter"},
