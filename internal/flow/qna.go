@@ -71,8 +71,8 @@ func checkErrors(f *fields, p *Plan, errors pleat.FileRef) {
 	p.Source.PAE = errors
 	elsewhere := []SourceKind{SourceFold, SourcePDB, SourceUniProt}
 	if errors.Item != "" && slices.Contains(elsewhere, p.Source.Kind) {
-		f.fail(f.pathOf("files.pae"), " would be ignored: targetSource is %s; a PAE belongs to a structure of the library",
-			p.Source.Kind)
+		f.fail(f.pathOf("files.pae"), " would be ignored: targetSource is %s; a PAE belongs to a structure of the "+
+			"library", p.Source.Kind)
 	}
 }
 

@@ -99,8 +99,8 @@ func namedPAE(
 		found, _ = rowsOf(s, wanted, rows, label)
 	}
 	if len(found) == 0 && missing != "" {
-		return m.Matrix, pleat.Invalidf("the PAE has %s; it must have one for each %s residue of the structure, with its "+
-			"chain in token_chain_ids and its number in token_res_ids", missing, noun)
+		return m.Matrix, pleat.Invalidf("the PAE has %s; it must have one for each %s residue of the structure, with "+
+			"its chain in token_chain_ids and its number in token_res_ids", missing, noun)
 	}
 	return m.Select(found), nil
 }
