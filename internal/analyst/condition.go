@@ -227,11 +227,13 @@ func pickRuns(runs [][]int, which item) [][]int {
 	return runs[n-1 : n]
 }
 
-// isOneOf reports whether a ligand has one of some names: HEM, HEM 1, HEM of chain B, HEM 1 of chain B.
+// isOneOf reports whether a ligand has one of some names: HEM, HEM 1, HEM of chain B, HEM 1 of chain B, FE/FE2.
 func isOneOf(r facts.ResidueRef, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		name, chain, onChain := strings.Cut(name, " of chain ")
-		return (name == r.Name || name == r.Short()) && (!onChain || chain == r.Chain)
+		codes, number, numbered := strings.Cut(name, " ")
+		return slices.Contains(strings.Split(codes, "/"), r.Name) && (!onChain || chain == r.Chain) &&
+			(!numbered || number == strings.TrimPrefix(r.Short(), r.Name+" "))
 	})
 }
 

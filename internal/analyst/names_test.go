@@ -1,9 +1,11 @@
 package analyst
 
 import (
+	"strings"
 	"testing"
 
 	"pleat/internal/facts"
+	"pleat/internal/structure"
 )
 
 // Residues of kabat (1IGY, chain B), negative (1O1Z) and antibody (1NCB, chains L and H) are as gemmi 0.7 numbers and
@@ -142,6 +144,31 @@ func TestChainNames(t *testing.T) {
 		{"I", "What is the interface between A and I?", "interface", "Chains A and I touch"},
 	} {
 		c.holds(t, names(c.structure))
+	}
+}
+
+// An ion is named by its element, whatever code the file has for it: that of CHARMM, or several of one element.
+func TestIonsByElement(t *testing.T) {
+	s := load(t, "ligand")
+	var ions []structure.Residue
+	for i, ion := range []string{"CLA CL", "POT K", "FE FE", "FE2 FE", "CU1 CU", "IOD I"} {
+		code, element, _ := strings.Cut(ion, " ")
+		ions = append(ions, structure.Residue{Comp: code, Auth: 900 + i, Seq: i + 1, Het: true,
+			Atoms: []structure.Atom{{Name: element, Element: element, Pos: structure.Vec{float64(100 + 10*i), 0, 0}}}})
+	}
+	s.Chains = append(s.Chains, structure.Chain{ID: "A", Kind: structure.Ion, Residues: ions})
+	f := mustDigest(t, s, facts.Extra{})
+	for _, c := range []reading{
+		{"ions", "Is there chloride?", "ligands", "Of CLA: no ligands, 1 ion (CLA 900 (chain A))"},
+		{"ions", "Is there any potassium?", "ligands", "1 ion (POT 901 (chain A))"},
+		{"ions", "Is there copper?", "ligands", "1 ion (CU1 904 (chain A))"},
+		{"ions", "Is there an iodide?", "ligands", "1 ion (IOD 905 (chain A))"},
+		{"ions", "How many iron ions are there?", "ligands", "Of FE/FE2: no ligands, 2 ions (FE 902, FE2 903 (chain A))"},
+		{"ions", "How far is iron 903 from chloride 900?", "distance", "FE2 903 (chain A)"},
+		{"ions", "Is there zinc?", "ligands", "Of ZN: no ligands, 1 ion"},
+		{"ions", "Is there cadmium?", "ligands", "There is no CD in this structure"},
+	} {
+		c.holds(t, f)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 type scanner struct {
 	finder
 	chains, ligands, atoms map[string]bool
+	ions                   map[string][]string // by element: the codes of ligands of one atom
 	described              map[string][]string // chains by the words of their descriptions
 	names                  names               // of chains that would be several words
 	shouted                bool                // the sentence is in capitals, so that they say nothing
@@ -29,16 +30,17 @@ func newScanner(x *facts.Index) *scanner {
 		finder:  finder{x, &left},
 		chains:  map[string]bool{},
 		ligands: map[string]bool{},
+		ions:    map[string][]string{},
 		atoms:   map[string]bool{},
 		names:   names{},
 
 		described: map[string][]string{},
 	}
-	for _, site := range x.Sites {
-		if site.Kind.Polymer() {
+	for i := range x.Sites {
+		if site := &x.Sites[i]; site.Kind.Polymer() {
 			s.chains[site.Ref.Chain] = true
 		} else {
-			s.ligands[site.Ref.Name] = true
+			s.addLigand(site)
 		}
 	}
 	for _, a := range x.Atoms {
@@ -269,7 +271,7 @@ func (s *scanner) phrase(concept string, n int) {
 	case "@nth", "@limit", "@ph":
 		it.value, it.above = decimal(it.names[0]), len(it.names) > 1
 	case "@ligand":
-		s.ligand(rest, n)
+		s.ligandPhrase(rest, n)
 		return
 	case "@role":
 		s.roles(it.names, n)
@@ -410,6 +412,30 @@ func (s *scanner) ligandCode(w, next string) string {
 		return code + " " + up[len(code):]
 	}
 	return ""
+}
+
+// addLigand enters a molecule or ion of the structure, by its code and, for one of a single atom, by its element.
+func (s *scanner) addLigand(site *facts.Site) {
+	code := site.Ref.Name
+	if atoms := site.Residue.Atoms; !s.ligands[code] && len(atoms) == 1 {
+		s.ions[atoms[0].Element] = append(s.ions[atoms[0].Element], code)
+	}
+	s.ligands[code] = true
+}
+
+// maxIonCodes is the most codes that one element may have for its name to stand for all of them.
+const maxIonCodes = 8
+
+// ligandPhrase adds a ligand that n words of the vocabulary name by its code, or by its element if it is one: “iron” is
+// FE and FE2, and CHARMM calls chloride CLA.
+func (s *scanner) ligandPhrase(code string, n int) {
+	codes := s.ions[code]
+	if len(codes) > maxIonCodes {
+		s.add(n, item{concept: "@ligand", names: []string{code}, unclear: fmt.Sprintf("The structure has %s under %d "+
+			"codes; please name one by its code.", strings.Join(s.words[:n], " "), len(codes))})
+		return
+	}
+	s.ligand(cmp.Or(strings.Join(codes, "/"), code), n)
 }
 
 // ligand adds a ligand of n words, with the number after it: ZN 202.

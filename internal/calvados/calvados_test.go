@@ -74,7 +74,7 @@ func TestParamsRefuse(t *testing.T) {
 func TestSequenceRefused(t *testing.T) {
 	for sequence, want := range map[string]string{
 		"":                          "0 residues",
-		"A":                         "1 residues",
+		"A":                         "1 residue;",
 		"ACDX":                      `'X' at position 4`,
 		"acd":                       `'a' at position 1`,
 		"AC\xff":                    "position 3",
@@ -170,7 +170,7 @@ func TestFromStructure(t *testing.T) {
 		}, "0 protein residues"},
 		"one residue": {func(s *structure.Structure, _ *structure.Matrix) {
 			s.Chains[0].Residues = s.Chains[0].Residues[:1]
-		}, "1 residues"},
+		}, "1 residue;"},
 	} {
 		s, pae := threeResidues(), flat(3, 1)
 		c.change(s, &pae)

@@ -7,6 +7,7 @@ import (
 
 	"pleat"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // Molecule is what is simulated: chains of residues and, for [SingleGo], their positions and the confidence of the
@@ -47,7 +48,8 @@ func (m *Molecule) Len() int {
 // with the position of a letter other than the 20.
 func FromSequence(sequence string) (*Molecule, error) {
 	if len(sequence) < 2 {
-		return nil, pleat.Invalidf("sequence has %d residues; dynamics takes at least 2", len(sequence))
+		return nil, pleat.Invalidf("sequence has %s; dynamics takes at least 2",
+			words.Quantity(len(sequence), "residue", "residues"))
 	}
 	if len(sequence) > MaxBeads {
 		return nil, pleat.Invalidf("sequence has %d residues; dynamics takes at most %d", len(sequence), MaxBeads)
@@ -85,7 +87,8 @@ func FromStructure(s *structure.Structure, pae structure.Matrix) (*Molecule, err
 	}
 	n := m.Len()
 	if n < 2 {
-		return nil, pleat.Invalidf("the structure has %d protein residues; dynamics takes at least 2", n)
+		return nil, pleat.Invalidf("the structure has %s; dynamics takes at least 2",
+			words.Quantity(n, "protein residue", "protein residues"))
 	}
 	if n > MaxBeads {
 		return nil, pleat.Invalidf("the structure has %d protein residues; dynamics takes at most %d", n, MaxBeads)
@@ -155,8 +158,8 @@ func chainOf(c *structure.Chain) (Chain, error) {
 		out.Sites = append(out.Sites, site)
 	}
 	if len(out.Sites) < 2 {
-		return out, pleat.Invalidf("chain %s has %d residues; dynamics takes at least 2 in each protein chain", c.ID,
-			len(out.Sites))
+		return out, pleat.Invalidf("chain %s has %s; dynamics takes at least 2 in each protein chain", c.ID,
+			words.Quantity(len(out.Sites), "residue", "residues"))
 	}
 	return out, nil
 }

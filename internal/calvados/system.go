@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // vec is a position or a vector in nm, unless stated otherwise.
@@ -92,7 +93,8 @@ func (s *System) checkMolecule() error {
 	m := s.molecule
 	switch {
 	case m.Len() < 2 || m.Len() > MaxBeads:
-		return pleat.Invalidf("the molecule has %d residues; dynamics takes 2 to %d", m.Len(), MaxBeads)
+		return pleat.Invalidf("the molecule has %s; dynamics takes 2 to %d",
+			words.Quantity(m.Len(), "residue", "residues"), MaxBeads)
 	case s.params.Preset == SingleIDR && len(m.Chains) != 1:
 		return pleat.Invalidf("preset %s simulates one chain; the molecule has %d", SingleIDR, len(m.Chains))
 	case s.params.Preset == SingleGo && !m.placed:
@@ -101,8 +103,8 @@ func (s *System) checkMolecule() error {
 	}
 	for i := range m.Chains {
 		if len(m.Chains[i].Sites) < 2 {
-			return pleat.Invalidf("chain %s has %d residues; dynamics takes at least 2 in each chain", m.Chains[i].ID,
-				len(m.Chains[i].Sites))
+			return pleat.Invalidf("chain %s has %s; dynamics takes at least 2 in each chain", m.Chains[i].ID,
+				words.Quantity(len(m.Chains[i].Sites), "residue", "residues"))
 		}
 	}
 	return nil

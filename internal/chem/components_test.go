@@ -1,6 +1,7 @@
 package chem
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -78,5 +79,16 @@ func TestDictionaryNames(t *testing.T) {
 	}
 	if got := ResidueCode("protein", 'X') + ResidueCode("rna", 'N') + ResidueCode("ligand", 'A'); got != "" {
 		t.Errorf("an unknown residue is %s", got)
+	}
+}
+
+// The documentation names the date of the embedded dictionary.
+func TestDictionaryDateInDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/interface.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if date := DictionaryDate(); !strings.Contains(string(text), "changes up to "+date) {
+		t.Errorf("docs/interface.md does not name the date %s of the dictionary", date)
 	}
 }

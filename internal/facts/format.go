@@ -17,14 +17,11 @@ func Angstrom(d float64) string { return fmt.Sprintf("%.2f Å", d) }
 
 // Plural returns one where n is 1, many otherwise.
 func Plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
+	return words.Plural(n, one, many)
 }
 
 // Quantity writes a number and its noun: 1 chain, 3 chains.
-func Quantity(n int, one, many string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, many)) }
+func Quantity(n int, one, many string) string { return words.Quantity(n, one, many) }
 
 // Percent writes a share from 0 to 1 as a percentage with one decimal.
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

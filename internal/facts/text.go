@@ -120,8 +120,10 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 			a.Probability)
 	}
 	for _, in := range Head(f.Interfaces, n) {
-		say("Chains %s and %s touch with %d and %d residues and bury %.0f Å²; %d hydrogen-bond candidates, %d salt "+
-			"bridges.", in.A, in.B, in.CountA, in.CountB, in.Buried, in.HBondN, len(in.Bridges))
+		say("Chains %s and %s touch with %d and %s and bury %.0f Å²; %s, %s.", in.A, in.B, in.CountA,
+			Quantity(in.CountB, "residue", "residues"), in.Buried,
+			Quantity(in.HBondN, "hydrogen-bond candidate", "hydrogen-bond candidates"),
+			Quantity(len(in.Bridges), "salt bridge", "salt bridges"))
 	}
 	if len(f.Disulfides) > 0 {
 		say("%s by distance: %s.", Quantity(len(f.Disulfides), "disulfide", "disulfides"), PairList(f.Disulfides, n))

@@ -410,7 +410,11 @@ func readLength(f *fields) string {
 			high, _ = strconv.Atoi(m[2])
 		}
 	}
-	if m == nil || low > high {
+	if m != nil && low > high {
+		f.fail(f.pathOf("length"), " is %s; a range must ascend, such as 80..120", clip(raw))
+		return ""
+	}
+	if m == nil {
 		f.fail(f.pathOf("length"), " is %s; it must be a number of residues or a range such as 80..120", clip(raw))
 		return ""
 	}

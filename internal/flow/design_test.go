@@ -204,6 +204,7 @@ func TestDesignRefusals(t *testing.T) {
 		`{` + target + `,"numbering":"pdb"}`:                                     `workflow_input.numbering is "pdb"; it must be label, author`,
 		`{` + target + `,"binder":{"kind":"nanobody"}}`:                          "workflow_input.binder.sequence is required for a nanobody",
 		`{` + target + `,"binder":{"length":3}}`:                                 "workflow_input.binder.length is 3; a binder has at least 4 residues",
+		`{` + target + `,"binder":{"length":"5..3"}}`:                            "workflow_input.binder.length is \"5..3\"; a range must ascend, such as 80..120",
 		`{` + target + `,"binder":{"length":"9..2001"}}`:                         "workflow_input.binder.length is \"9..2001\"; a binder has at most 2000 residues",
 		`{` + target + `,"binder":{"length":9,"sequence":"9"}}`:                  "workflow_input.binder.length is not taken beside sequence",
 		`{` + target + `,"binder":{"sequence":"CC","disulfides":[[1,2],[1,2]]}}`: "cysteine 1 has a partner already",

@@ -35,7 +35,7 @@ type StructureSource struct {
 	Kind      SourceKind
 	Fold      pleat.FoldRef // of fold_job; Run empty: the job's latest; Sequence empty: the first protein
 	Structure pleat.FileRef // of library and upload
-	PAE       pleat.FileRef // of upload
+	PAE       pleat.FileRef // of upload and library
 	ID        string        // of pdb and uniprot, in upper case
 	Sample    string        // of a fold_job that is compared: number or file name of a sample; empty: its structure
 

@@ -216,7 +216,7 @@ func TestRefusals(t *testing.T) {
 		{"md", `{` + idr + fold + `"preset":"single_idr_fasta"}`,
 			"sequence would be ignored: the fold job has the sequence"},
 		{"md", `{"sequence":"DSHB"}`, `sequence, residue 4: 'B' stands for D or N; dynamics knows`},
-		{"md", `{"sequence":"D"}`, "sequence has 1 residues; dynamics takes 2 to 5000"},
+		{"md", `{"sequence":"D"}`, "sequence has 1 residue; dynamics takes 2 to 5000"},
 		{"md", `{` + `"sequence":"` + strings.Repeat("A", 1500) + `","box_length":20}`,
 			"smaller than the chain of 1500 residues"},
 		{"md", `{` + idr + `"preset":"single_idr_fasta","files":{"pdb":{"libraryItemId":"` + item + `"}}}`,

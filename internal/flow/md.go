@@ -8,6 +8,7 @@ import (
 
 	"pleat"
 	"pleat/internal/calvados"
+	"pleat/internal/words"
 )
 
 // The presets of molecular dynamics.
@@ -87,7 +88,8 @@ func readMD(f *fields, p *Plan) {
 func readSequence(f *fields) string {
 	s := f.protein("sequence", 100_000, "dynamics knows")
 	if s != "" && (len(s) < 2 || len(s) > calvados.MaxBeads) {
-		f.fail(f.pathOf("sequence"), " has %d residues; dynamics takes 2 to %d", len(s), calvados.MaxBeads)
+		f.fail(f.pathOf("sequence"), " has %s; dynamics takes 2 to %d", words.Quantity(len(s), "residue", "residues"),
+			calvados.MaxBeads)
 	}
 	return s
 }

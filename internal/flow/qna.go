@@ -25,10 +25,9 @@ func readQnA(f *fields, p *Plan) {
 	item := pleat.FileRef{Item: pleat.ItemID(f.uuid("libraryItemId"))}
 	pdb := strings.ToUpper(strings.TrimSpace(f.string("pdbId", 64)))
 	uniprot := strings.ToUpper(strings.TrimSpace(f.string("uniprotId", 64)))
-	var file pleat.FileRef
+	var file, errors pleat.FileRef
 	if files != nil {
-		file = readFile(files, "pdb")
-		files.know("pae") // that of a simulation of the same files
+		file, errors = readFile(files, "pdb"), readFile(files, "pae")
 	}
 	named[SourceLibrary], named[SourceUpload] = item.Item != "", file.Item != ""
 	named[SourcePDB], named[SourceUniProt] = pdb != "", uniprot != ""
@@ -63,7 +62,18 @@ func readQnA(f *fields, p *Plan) {
 	if p.Source.Kind != SourceFold {
 		p.Source.Fold = pleat.FoldRef{}
 	}
+	checkErrors(f, p, errors)
 	q.Source, q.Reference = string(p.Source.Kind), p.Source.Reference()
+}
+
+// checkErrors sets the file with the predicted aligned errors, which belongs to a structure of the library.
+func checkErrors(f *fields, p *Plan, errors pleat.FileRef) {
+	p.Source.PAE = errors
+	elsewhere := []SourceKind{SourceFold, SourcePDB, SourceUniProt}
+	if errors.Item != "" && slices.Contains(elsewhere, p.Source.Kind) {
+		f.fail(f.pathOf("files.pae"), " would be ignored: targetSource is %s; a PAE belongs to a structure of the "+
+			"library", p.Source.Kind)
+	}
 }
 
 // CheckQuestion returns an error for a question that is blank, has more than [maxQuestion] bytes, or holds control

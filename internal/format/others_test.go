@@ -45,8 +45,8 @@ func TestProtenix(t *testing.T) {
 				`[0].constraint.contact[0].atom1 "CA" was dropped`, "min_distance 2 was dropped",
 				"[0].constraint.pocket.max_distance 8 was dropped",
 				"[0].sequences[2].ligand.ligand: the 2 components of the ligand became ligands of their own with the " +
-					"bonds between them: the chains [B C]",
-				"the chains [D E]"},
+					"bonds between them: chains B and C",
+				"chains D and E"},
 		},
 		{
 			name:  "not a list",

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // A job has one component in a ligand. A ligand of several, such as a glycan, becomes one ligand for each component
@@ -77,8 +78,8 @@ func (d *draft) checkParts() error {
 					l.at, k+1, d.sequenceOf(c).Text)
 			}
 		}
-		d.addNote("%s: the %d components of the ligand became ligands of their own with the bonds between them: the "+
-			"chains %v", l.at, len(chains), chains)
+		d.addNote("%s: the %d components of the ligand became ligands of their own with the bonds between them: "+
+			"chains %s", l.at, len(chains), words.Join(chains, 10))
 	}
 	return nil
 }

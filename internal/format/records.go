@@ -266,6 +266,10 @@ func (p *chainReader) fault(i int) error {
 	at := fmt.Sprintf("line %d, column %d", p.line.number, i+1)
 	switch l {
 	case '-', '.':
+		if c := capAt(p.columns, i); c != "" {
+			return pleat.Invalidf("%s: %q is a cap and no residue; caps of peptides are not supported, so give the "+
+				"letters alone", at, c)
+		}
 		return pleat.Invalidf("%s: %q is a gap; give the sequence alone, and an alignment as its msa, which is "+
 			"--alignment of pleat fold", at, l)
 	case '[', '{', ')':
@@ -275,6 +279,25 @@ func (p *chainReader) fault(i int) error {
 	kind := cmp.Or(pleat.EntityKind(p.r.kind), pleat.Protein)
 	return pleat.Invalidf("%s, residue %d: %s (%s)", p.r.name(), len(p.chains[len(p.chains)-1].text)+1,
 		pleat.NotALetter(kind, l), at)
+}
+
+// caps are the groups that close the ends of peptides, as their sequences are written: Ac-GYDPETGTWG-NH2. A
+// group that an aligned sequence could be, such as H-, is not among them.
+var caps = []string{"Ac-", "Ace-", "For-", "Boc-", "Fmoc-", "H2N-", "NH2-", "-NH2", "-NMe", "-NHMe", "-OH", "-OMe",
+	"-COOH"}
+
+// capAt returns the cap of a line whose hyphen stands in a column; empty: there is none.
+func capAt(line []rune, hyphen int) string {
+	text := strings.TrimSpace(string(line))
+	indent := strings.Index(string(line), text)
+	for _, c := range caps {
+		first := strings.HasSuffix(c, "-") && strings.HasPrefix(text, c)
+		last := strings.HasPrefix(c, "-") && strings.HasSuffix(text, c)
+		if first && hyphen == indent+len(c)-1 || last && hyphen == indent+len(text)-len(c) {
+			return c
+		}
+	}
+	return ""
 }
 
 // readCode reads the code of a modified residue, whose opening parenthesis stands in a column. It returns the column of

@@ -123,7 +123,9 @@ func digest(ctx context.Context, w pleat.Work, limit time.Duration) (*facts.Fact
 	var notes []string
 	if q.PAE != "" {
 		errs, err := ReadPAE(ctx, filepath.Join(w.Dir, q.PAE))
-		extra.PAE = errs.Matrix
+		if err == nil {
+			extra.PAE, err = PolymerPAE(s, errs)
+		}
 		if err != nil && ctx.Err() == nil {
 			notes = append(notes, "The predicted aligned errors were left out: "+engine.PublicMessage(err)+".")
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"pleat"
+	"pleat/internal/facts"
 	"pleat/internal/pae"
 	"pleat/internal/structure"
 )
@@ -31,18 +32,31 @@ func ReadPAE(ctx context.Context, path string) (pae.Errors, error) {
 // A residue of a polymer is one token; so is each heavy atom of a ligand or ion. A matrix of another size, or without a
 // residue, is an error with CodeInvalid: it belongs to another structure.
 func ProteinPAE(s *structure.Structure, m pae.Errors) (structure.Matrix, error) {
+	return residuePAE(s, m, "protein", func(k structure.Kind) bool { return k == structure.Protein })
+}
+
+// PolymerPAE is [ProteinPAE] for the residues of all polymers: proteins, RNA and DNA.
+func PolymerPAE(s *structure.Structure, m pae.Errors) (structure.Matrix, error) {
+	return residuePAE(s, m, "polymer", structure.Kind.Polymer)
+}
+
+// residuePAE is ProteinPAE for the residues of the kinds for which wanted returns true; noun says of what they are.
+func residuePAE(
+	s *structure.Structure, m pae.Errors, noun string, wanted func(structure.Kind) bool,
+) (structure.Matrix, error) {
 	if m.Tokens != nil {
-		return namedPAE(s, m)
+		return namedPAE(s, m, noun, wanted)
 	}
-	var protein []int
+	var residues []int
 	tokens := 0
 	for i := range s.Chains {
 		c := &s.Chains[i]
 		for j := range c.Residues {
+			if wanted(c.Kind) && len(c.Residues[j].Atoms) > 0 {
+				residues = append(residues, tokens)
+			}
 			switch {
-			case c.Kind == structure.Protein:
-				protein = append(protein, tokens)
-				tokens++
+			case len(c.Residues[j].Atoms) == 0: // not in the model: structure.ReadWhole tells of it
 			case c.Kind.Polymer():
 				tokens++
 			case c.Kind != structure.Water:
@@ -51,63 +65,72 @@ func ProteinPAE(s *structure.Structure, m pae.Errors) (structure.Matrix, error) 
 		}
 	}
 	switch m.N {
-	case len(protein):
+	case len(residues):
 		return m.Matrix, nil
 	case tokens:
-		return m.Select(protein), nil
+		return m.Select(residues), nil
 	}
 	andTokens := ""
-	if tokens != len(protein) {
+	if tokens != len(residues) {
 		andTokens = fmt.Sprintf(" and %d tokens", tokens)
 	}
 	return m.Matrix, pleat.Invalidf(
-		"the PAE has %d rows; the structure has %d protein residues%s: they do not belong together",
-		m.N, len(protein), andTokens)
+		"the PAE has %s; the structure has %s%s: they do not belong together",
+		facts.Quantity(m.N, "row", "rows"),
+		facts.Quantity(len(residues), noun+" residue", noun+" residues"), andTokens)
 }
 
-// namedPAE is ProteinPAE for a PAE that names its rows, by chain and by position or author number of the residue.
-func namedPAE(s *structure.Structure, m pae.Errors) (structure.Matrix, error) {
+// namedPAE is residuePAE for a PAE that names its rows, by chain and by position or author number of the residue.
+func namedPAE(
+	s *structure.Structure, m pae.Errors, noun string, wanted func(structure.Kind) bool,
+) (structure.Matrix, error) {
 	rows := map[pae.Token][]int{}
 	for i, t := range m.Tokens {
 		rows[t] = append(rows[t], i)
 	}
-	protein, err := rowsOf(s, rows, func(c *structure.Chain, r *structure.Residue) pae.Token {
+	author := func(c *structure.Chain, r *structure.Residue) pae.Token {
 		return pae.Token{Chain: c.ID, Residue: r.Auth}
-	})
-	if err == nil {
-		return m.Select(protein), nil
 	}
-	if byPosition, wrong := rowsOf(s, rows, func(c *structure.Chain, r *structure.Residue) pae.Token {
+	label := func(c *structure.Chain, r *structure.Residue) pae.Token {
 		return pae.Token{Chain: cmp.Or(c.Label, c.ID), Residue: r.Seq}
-	}); wrong == nil {
-		return m.Select(byPosition), nil
 	}
-	return m.Matrix, err
+	found, missing := rowsOf(s, wanted, rows, author)
+	if missing != "" {
+		found, _ = rowsOf(s, wanted, rows, label)
+	}
+	if len(found) == 0 && missing != "" {
+		return m.Matrix, pleat.Invalidf("the PAE has %s; it must have one for each %s residue of the structure, with "+
+			"its chain in token_chain_ids and its number in token_res_ids", missing, noun)
+	}
+	return m.Select(found), nil
 }
 
-// rowsOf returns the row of each protein residue, by its token.
+// rowsOf returns the row of each wanted residue, by its token; nil: missing says which one has none or several.
 func rowsOf(
-	s *structure.Structure, rows map[pae.Token][]int, token func(*structure.Chain, *structure.Residue) pae.Token,
-) ([]int, error) {
-	var out []int
+	s *structure.Structure,
+	wanted func(structure.Kind) bool,
+	rows map[pae.Token][]int,
+	token func(*structure.Chain, *structure.Residue) pae.Token,
+) (out []int, missing string) {
 	for i := range s.Chains {
 		c := &s.Chains[i]
+		if !wanted(c.Kind) {
+			continue
+		}
 		for j := range c.Residues {
-			if c.Kind != structure.Protein {
-				break
-			}
 			r := &c.Residues[j]
 			at := rows[token(c, r)]
-			if len(at) != 1 {
-				return nil, pleat.Invalidf("the PAE has %d rows for %s %d of chain %s; it must have one for each "+
-					"protein residue of the structure, with its chain in token_chain_ids and its number "+
-					"in token_res_ids",
-					len(at), pleat.Clip(r.Comp), r.Auth, pleat.Clip(c.ID))
+			switch {
+			case len(r.Atoms) == 0:
+				continue
+			case len(at) != 1:
+				return nil, fmt.Sprintf("%d rows for %s %d of chain %s", len(at), pleat.Clip(r.Comp), r.Auth,
+					pleat.Clip(c.ID))
 			}
 			out = append(out, at[0])
 		}
 	}
-	return out, nil
+	return out, ""
 }
 
 // writePAE writes a matrix in the form of the AlphaFold database: one object in a list, with the errors in Å by aligned

@@ -101,6 +101,9 @@ func TestReadPDBErrors(t *testing.T) {
 		{"END", "PDB file: there are no atoms"},
 		{"ATOM", "PDB file, line 2: columns 13–16: the atom has no name"},
 		{"ATOM      1  CA  ALA A", "PDB file, line 2: columns 23–26: the residue number is \"\", want a whole number"},
+		{"ATOM      1  CA  ALA A271a      1.000   2.000   3.000  1.00  0.00", "PDB file, line 2: columns 23–26: the " +
+			"residue number is \"271a\", which seems to be hexadecimal as VMD writes it; want a decimal number, or hybrid-36 " +
+			"(A000) from 10000"},
 		{"ATOM      1  CA  ALA A  1.",
 			"PDB file, line 2: columns 23–26: the residue number is \"1.\", want a whole number"},
 		{"ATOM      1  CA  ALA A   1       1.000   2.000",

@@ -375,6 +375,10 @@ func (p *pdbReader) number(line []byte) (n int, ins string, err error) {
 			return int(n) + 16*36*36*36 + 10000, ins, nil
 		}
 	}
+	if _, err := strconv.ParseUint(v, 16, 32); err == nil {
+		return 0, "", p.errorf(23, 26, "the residue number is %s, which seems to be hexadecimal as VMD writes it; want "+
+			"a decimal number, or hybrid-36 (A000) from 10000", excerpt(v))
+	}
 	return 0, "", p.errorf(23, 26, "the residue number is %s, want a whole number", excerpt(v))
 }
 

@@ -79,7 +79,7 @@ func (r *Resolver) checkSource(ctx context.Context, owner pleat.ProjectID, p *fl
 // checkPrediction reads the predicted aligned errors that a plan names in the library, and the structure that they
 // belong to, as the run will. It waits until it is the caller's turn to compute.
 func (r *Resolver) checkPrediction(ctx context.Context, by Caller, p *flow.Plan) error {
-	if p.MD == nil || p.Source.PAE.Item == "" {
+	if p.MD == nil && p.QnA == nil || p.Source.PAE.Item == "" {
 		return nil
 	}
 	files, err := r.libraryFiles(ctx, by.In.Project, p.Source)
@@ -96,7 +96,7 @@ func (r *Resolver) checkPrediction(ctx context.Context, by Caller, p *flow.Plan)
 	if err = r.readSource(ctx, files.PAE, paeField, func(in io.Reader) (err error) {
 		errs, err = pae.Read(in)
 		return err
-	}); err != nil || p.MD.Preset != flow.PresetGo {
+	}); err != nil || p.MD != nil && p.MD.Preset != flow.PresetGo {
 		return err
 	}
 	var s *structure.Structure
@@ -105,6 +105,12 @@ func (r *Resolver) checkPrediction(ctx context.Context, by Caller, p *flow.Plan)
 		return err
 	}); err != nil {
 		return err
+	}
+	if p.QnA != nil {
+		if _, err = report.PolymerPAE(s, errs); err != nil {
+			return pleat.InvalidField(paeField, ": %s", err)
+		}
+		return nil
 	}
 	protein, err := report.ProteinPAE(s, errs)
 	if err != nil {

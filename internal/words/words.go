@@ -4,6 +4,7 @@
 package words
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -12,8 +13,8 @@ import (
 )
 
 // Nearest returns the name of which got is a misspelling, see Misspells, or that begins or ends with it; "" if there is
-// none. If there are several, it returns the one with the fewest edits, and among those the first in alphabetical
-// order.
+// none. If there are several, it returns the one with the fewest edits, and among those the shortest, and the first in
+// alphabetical order.
 func Nearest(got string, names []string) string {
 	// shortest is the fewest letters of a name that stand for the whole: two letters begin too many names.
 	const shortest = 3
@@ -25,7 +26,8 @@ func Nearest(got string, names []string) string {
 		if len(got) >= shortest && (strings.HasPrefix(name, low) || strings.HasSuffix(name, low)) {
 			d = min(d, maxEdits)
 		}
-		if d < fewest || d == fewest && best != "" && n < best {
+		nearer := cmp.Or(cmp.Compare(d, fewest), cmp.Compare(len(n), len(best)), cmp.Compare(n, best))
+		if d <= maxEdits && (best == "" || nearer < 0) {
 			best, fewest = n, d
 		}
 	}
@@ -232,6 +234,17 @@ func Join(names []string, n int) string {
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
+
+// Plural returns the noun for a number of things.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Quantity writes a number and its noun: 1 chain, 3 chains.
+func Quantity(n int, one, many string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, many)) }
 
 // LetterName returns name n, from 0, of the series A to Z, AA, AB and so on.
 func LetterName(n int) string {

@@ -21,6 +21,7 @@ func TestNearest(t *testing.T) {
 		{"logs", "jobs models", ""},
 		{"max-body", "max_body maxBodies", "max_body"},
 		{"pro", "proteinChain", "proteinChain"},
+		{"ptm", "ptmPosition ptmType", "ptmType"}, // both begin with it: the shorter one is nearer
 		{"pr", "proteinChain", ""},
 		{strings.Repeat("x", 100), "x name", ""},
 		{"x", "", ""},
