@@ -27,8 +27,8 @@ type Chain struct {
 	Charge      *float64     `json:"charge_pH7"`
 	Isoelectric *float64     `json:"isoelectric_point"`
 	Uncharged   []ResidueRef `json:"residues_without_charge,omitempty"`
-	// FreeEnds reports that the chain has both an amine and an acid at its ends: it is not circular, and they are bonded
-	// to nothing.
+	// FreeEnds reports that the chain has both an amine and an acid at its ends: it is not circular, and they are
+	// bonded to nothing.
 	FreeEnds bool `json:"-"`
 	// Mass is the average mass of the free chain, nil where that of no residue is known; Unweighed counts the residues
 	// that it omits.

@@ -376,8 +376,8 @@ func (p *pdbReader) number(line []byte) (n int, ins string, err error) {
 		}
 	}
 	if _, err := strconv.ParseUint(v, 16, 32); err == nil {
-		return 0, "", p.errorf(23, 26, "the residue number is %s, which seems to be hexadecimal as VMD writes it; want "+
-			"a decimal number, or hybrid-36 (A000) from 10000", excerpt(v))
+		return 0, "", p.errorf(23, 26, "the residue number is %s, which seems to be hexadecimal as VMD writes it; "+
+			"want a decimal number, or hybrid-36 (A000) from 10000", excerpt(v))
 	}
 	return 0, "", p.errorf(23, 26, "the residue number is %s, want a whole number", excerpt(v))
 }
