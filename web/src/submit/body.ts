@@ -44,8 +44,9 @@ const itemFields = {
   ligand: 'ligandSequence',
 } as const
 
-// Words of three letters, which the service takes for codes of residues if they are.
-const threeLetters = /^\s*(?:[A-Za-z]{3}(?:[\s-]+[A-Za-z]{3})+|(?:[A-Z][a-z]{2}[\s-]*){2,})\s*$/
+// Codes of amino acids, which the service takes for residues and not for letters.
+const codes = 'ala|arg|asn|asp|cys|gln|glu|gly|his|ile|leu|lys|met|phe|pro|ser|thr|trp|tyr|val'
+const threeLetters = new RegExp(`^\\s*(?:(?:${codes})[\\s-]*){2,}$`, 'i')
 
 /** The sequence of a card for the service, which alone tells codes of three letters from letters. */
 const sentSequence = (item: Item) =>
