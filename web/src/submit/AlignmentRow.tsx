@@ -2,7 +2,6 @@
 import { useState } from 'preact/hooks'
 import { FileButton } from '../controls'
 import { plural } from '../format'
-import { plainFile } from '../plainFile'
 import { maxAlignmentBytes } from './alignment'
 import { alignmentProblem, type Item, usesAlignments } from './draft'
 import { attachAlignment, draft, model, removeAlignments } from './state'
@@ -15,6 +14,7 @@ export function AlignmentRow({ item, title }: { item: Item; title: string }) {
     if (!file) return
     setReading(true)
     try {
+      const { plainFile } = await import('../plainFile')
       await attachAlignment(await plainFile(file, maxAlignmentBytes), item.key)
       setError('')
     } catch (e) {

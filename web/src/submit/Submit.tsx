@@ -2,7 +2,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api } from '../api'
 import { bytes } from '../format'
-import { plainFile } from '../plainFile'
 import { navigate, query } from '../router'
 import { AddSequences } from './AddSequences'
 import { maxAlignmentBytes } from './alignment'
@@ -72,6 +71,7 @@ export function Submit() {
     setError('')
     let other: File | undefined
     try {
+      const { plainFile } = await import('../plainFile')
       const files = await Promise.all(chosen.map((file) => plainFile(file, maxAlignmentBytes)))
       other = files.find((file) => !isAlignment(file))
       for (const file of files.filter(isAlignment)) await attachAlignment(file)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { libraryName, queryMismatch, readA3M } from './alignment'
+import { readA3M } from '../a3m'
+import { libraryName, queryMismatch } from './alignment'
 
 test('an A3M file is summarized', () => {
   expect(readA3M('# comment\n>q\nACDE\nFG\n\n>1\nAC-EaaFG\n>2\nA*D.EFG\n')).toEqual({

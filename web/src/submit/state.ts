@@ -5,7 +5,7 @@ import { api, download, type ImportedJobs, type Model, type Validation, type Web
 import { type Method, methodsOf } from '../dynamics/methods'
 import { bytes } from '../format'
 import { may, namedId } from '../project'
-import { maxAlignmentBytes, queryMismatch, readA3M } from './alignment'
+import { maxAlignmentBytes } from './alignment'
 import { fromBody, toBody } from './body'
 import {
   type Alignment,
@@ -152,6 +152,7 @@ async function loadAlignment(libraryItem: string, fileName: string): Promise<Ali
 async function readAlignment(name: string, file: Blob): Promise<Alignment> {
   if (file.size > maxAlignmentBytes)
     throw new Error(`${name} has ${bytes(file.size)}; an alignment may have ${bytes(maxAlignmentBytes)}`)
+  const { readA3M } = await import('../a3m')
   try {
     return { ...readA3M(await file.text()), key: nextKey(), name, file }
   } catch (e) {
@@ -171,21 +172,15 @@ export async function attachAlignment(file: File, key?: number) {
   const fits = (i: Item) => i.kind === 'protein' && queries.includes(sequenceOf(i))
   const first = items.find((i) => (key === undefined ? fits(i) : i.key === key))
   const isShared = (i: Item) => queries.length > 1 && fits(i) && (key === undefined || !i.alignment)
-  if (!first && items.length > 0) throw new Error(`${file.name} ${misfit(queries, items)}`)
+  if (!first && items.length > 0) {
+    const { misfit } = await import('../a3m')
+    const chains = items.filter((i) => i.kind === 'protein').map(sequenceOf)
+    throw new Error(`${file.name} ${misfit(queries, chains)}`)
+  }
   const added = queries.map((q, i) => ({ ...newItem('protein', inTens(q)), count: copies[i]!, alignment }))
   const attached = items.map((i) => (i === first || isShared(i) ? { ...i, alignment, msa: null } : i))
   update({ items: items.length > 0 ? attached : added })
   update({ libraryItem: '' }) // the alignments of this draft now differ from the older job's
-}
-
-/** Says why an alignment belongs to none of the chains. If one alone can be meant, it says how that one differs. */
-function misfit(queries: string[], items: Item[]): string {
-  const proteins = items.filter((i) => i.kind === 'protein').map(sequenceOf)
-  const alike = proteins.filter((s) => queries.some((q) => q.length === s.length))
-  const [near] = alike.length === 1 ? alike : proteins
-  if (near && (alike.length === 1 || proteins.length === 1)) return queryMismatch(queries, near)
-  const begins = queries.map((q) => `${q.length} residues and begins with ${q.slice(0, 12)}`).join('; another has ')
-  return `belongs to none of the chains: its query has ${begins}`
 }
 
 /** Removes the alignment of one item, or of all. */
