@@ -22,7 +22,7 @@ CALCIUM = "gemmi takes CA in column 13 for calcium, in amino acids too"
 NUMBERS = "two residues have one number, and Pleat counts them"
 GROMOS = "LYSH of chain A may be LYS of chain HA: Pleat refuses it"
 STRICT = "gemmi refuses the file"
-COLUMN = "an ion whose atom is in column 14 is the ion (NA, CL); gemmi reads the first letter as the element"
+COLUMN = "an ion whose atom is in column 14 is the ion (NA, CL, NA+); gemmi reads the first letter as the element"
 EXPECTED = {
     "MDAnalysisTests.data.5digitResid.pdb": FOUR,
     "MDAnalysisTests.data.RANDOM_WALK_TOPO.pdb": FOUR,
@@ -30,6 +30,7 @@ EXPECTED = {
     "MDAnalysisTests.data.adk_open.pdb": CALCIUM,
     "MDAnalysisTests.data.adk_open_10res.pdb": CALCIUM,
     "MDAnalysisTests.data.analysis.1k5i_c36.pdb.gz": FOUR,
+    "MDAnalysisTests.data.adk_oplsaa.pdb": COLUMN,
     "MDAnalysisTests.data.chainIDrepeat.pdb.gz": NUMBERS,
     "MDAnalysisTests.data.cobrotoxin.pdb": COLUMN,
     "MDAnalysisTests.data.coordinates.test_topology.pdb": CALCIUM,
