@@ -228,7 +228,10 @@ func (q *query) interfaces() part {
 // chains, or, between kinds, one chain of each or both chains of the only one.
 func (q *query) interfacesOf() func(facts.Interface) bool {
 	isOf := func(sites []int, id string) bool {
-		return slices.ContainsFunc(q.chainSites(id), func(i int) bool { return slices.Contains(sites, i) })
+		return slices.ContainsFunc(q.chainSites(id), func(i int) bool {
+			_, found := slices.BinarySearch(sites, i)
+			return found
+		})
 	}
 	var sides [][]int
 	for _, c := range q.conds {
