@@ -214,10 +214,10 @@ func number(n int, one, many string) string {
 	if n == 0 {
 		return "no " + many
 	}
-	return facts.Quantity(n, one, many)
+	return words.Quantity(n, one, many)
 }
 
-func residues(n int) string { return facts.Quantity(n, "residue", "residues") }
+func residues(n int) string { return words.Quantity(n, "residue", "residues") }
 
 // ranges names sites as ranges without a gap, which shortens long lists of residues. It cites the ends of each range.
 func (q *query) ranges(p *part, sites []int) string {

@@ -46,7 +46,7 @@ func each(p *part, chains []facts.Chain, what string, has func(facts.Chain) bool
 		add(p, c)
 	}
 	if n := len(chains) - maxGroups; n > 0 {
-		p.add("%d more %s %s. ", n, facts.Plural(n, "chain has", "chains have"), what)
+		p.add("%d more %s %s. ", n, words.Plural(n, "chain has", "chains have"), what)
 	}
 }
 
@@ -101,7 +101,7 @@ func (q *query) partly(site int) string {
 		return ""
 	}
 	return fmt.Sprintf("; of %s only %s %s there", q.x.Sites[site].Ref.Short(), words.Join(names, len(names)),
-		facts.Plural(len(names), "is", "are"))
+		words.Plural(len(names), "is", "are"))
 }
 
 // addUnbroken says that no link is broken of the chains that have links which can be told.
@@ -153,8 +153,8 @@ func addJumps(p *part, c facts.Chain) {
 func addUntold(p *part, c facts.Chain) {
 	which := "links of chain " + c.ID + " are"
 	if n := len(c.Untold); n < c.Length-1 {
-		which = fmt.Sprintf("%s %s of chain %s %s", facts.Plural(n, "link", "links"), followings(c.Untold), c.ID,
-			facts.Plural(n, "is", "are"))
+		which = fmt.Sprintf("%s %s of chain %s %s", words.Plural(n, "link", "links"), followings(c.Untold), c.ID,
+			words.Plural(n, "is", "are"))
 	}
 	p.add("Whether the %s broken cannot be told: the atoms that would show it are not there. ", which)
 }

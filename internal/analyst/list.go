@@ -23,7 +23,7 @@ func (q *query) overview() part {
 
 func (q *query) chainList() part {
 	p := part{sure: Measured}
-	p.add("The structure has %s.", facts.Quantity(len(q.f.Chains), "chain", "chains"))
+	p.add("The structure has %s.", words.Quantity(len(q.f.Chains), "chain", "chains"))
 	if len(q.polymers()) == 0 {
 		p.add(" No chain is %s.", cmp.Or(q.conds.String(), "of a polymer"))
 	}
@@ -50,8 +50,8 @@ func (q *query) addLongestChain(p *part) {
 	}
 	longest := chainIDs(keep(q.polymers(), func(c facts.Chain) bool { return c.Length == most }))
 	if len(longest) > 0 {
-		p.add(" %s %s %s the most residues with coordinates (%d).", facts.Plural(len(longest), "Chain", "Chains"),
-			words.Join(longest, maxListed), facts.Plural(len(longest), "has", "have"), most)
+		p.add(" %s %s %s the most residues with coordinates (%d).", words.Plural(len(longest), "Chain", "Chains"),
+			words.Join(longest, maxListed), words.Plural(len(longest), "has", "have"), most)
 	}
 }
 

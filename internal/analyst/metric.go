@@ -353,7 +353,7 @@ func (q *query) countedSegments(groups []group) part {
 	case len(chains) > 1:
 		lead += " of each chain"
 	case len(groups) > len(names):
-		lead += facts.Plural(len(names), ", of which several are equally long", ", of which some are equally long")
+		lead += words.Plural(len(names), ", of which several are equally long", ", of which some are equally long")
 	}
 	p.add("%s: %s.%s %s", lead, words.Join(labels, maxGroups), counting, q.topic.Remark)
 	p.text = strings.TrimSpace(p.text)
@@ -416,7 +416,7 @@ func (q *query) segments(p *part, g group, states string) (list, missing []strin
 			missing = append(missing, many)
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s: %s", facts.Quantity(len(names), one, many), words.Join(names, maxListed)))
+		list = append(list, fmt.Sprintf("%s: %s", words.Quantity(len(names), one, many), words.Join(names, maxListed)))
 	}
 	return list, missing
 }

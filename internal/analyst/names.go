@@ -425,6 +425,6 @@ func (s *scanner) noRole(role string) string {
 		}
 	}
 	return fmt.Sprintf("No chain of this structure is described as %s; please name the chain by its letter. The "+
-		"structure has %s %s.", role, facts.Plural(len(list), "chain", "chains"),
+		"structure has %s %s.", role, words.Plural(len(list), "chain", "chains"),
 		facts.OrNone(words.Join(list, maxChains)))
 }

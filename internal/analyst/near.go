@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pleat/internal/facts"
+	"pleat/internal/words"
 )
 
 const (
@@ -51,7 +52,7 @@ func (q *query) contacts() part {
 		p.add("Closest: %s. Of the residues%s, this is the one closest to %s.", near[0], q.conds.that(), rel.label)
 	} else {
 		p.add("Within %.1f Å of %s (heavy atoms) there %s %s%s, the nearest first: %s.", cut, rel.label,
-			facts.Plural(len(near), "is", "are"), residues(len(near)), q.conds.that(), near)
+			words.Plural(len(near), "is", "are"), residues(len(near)), q.conds.that(), near)
 	}
 	if len(next) > 0 {
 		p.add(" Next to it in the chain and not counted: %s.", facts.ShortRefs(q.x.Refs(next), 20))
@@ -214,7 +215,7 @@ func (q *query) interfaces() part {
 		}
 		p.add("Chains %s and %s touch with %d and %d residues in %s within 4.5 Å and bury %.0f Å² of surface (both "+
 			"sides together): %s and %s. Closest: %s. Hydrogen-bond candidates: %s. Salt bridges: %s.\n", in.A, in.B,
-			in.CountA, in.CountB, facts.Quantity(in.Contacts, "residue pair", "residue pairs"), in.Buried, in.ResiduesA,
+			in.CountA, in.CountB, words.Quantity(in.Contacts, "residue pair", "residue pairs"), in.Buried, in.ResiduesA,
 			in.ResiduesB, in.Closest, in.HBonds, in.Bridges)
 	}
 	if p.text == "" {

@@ -250,7 +250,7 @@ func noChain(x *facts.Index, id string) string {
 	for _, p := range x.Polymers {
 		ids = append(ids, x.Sites[p.Lo].Ref.Chain)
 	}
-	has := fmt.Sprintf("The structure has %s %s.", facts.Plural(len(ids), "chain", "chains"),
+	has := fmt.Sprintf("The structure has %s %s.", words.Plural(len(ids), "chain", "chains"),
 		facts.OrNone(words.Join(ids, maxChains)))
 	for _, c := range x.Structure.Chains {
 		switch {

@@ -9,6 +9,7 @@ import (
 
 	"pleat/internal/facts"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // scanner turns the words of a sentence into items. It knows which chains, ligands and atoms the structure has.
@@ -259,7 +260,7 @@ func (s *scanner) phrase(concept string, n int) {
 	case "bothchains":
 		if it.concept = "chain"; len(s.x.Polymers) != 2 {
 			it.unclear = fmt.Sprintf("The structure has %s, so “%s” does not say which are meant.",
-				facts.Quantity(len(s.x.Polymers), "chain", "chains"), strings.Join(s.words[:n], " "))
+				words.Quantity(len(s.x.Polymers), "chain", "chains"), strings.Join(s.words[:n], " "))
 		}
 	case "buried":
 		if n > 1 && strings.EqualFold(s.words[n-1], "inside") && vocabulary().matches("isWhole", s.peek(n)+" ") {

@@ -151,11 +151,11 @@ func TestProtonationStatesByAtoms(t *testing.T) {
 // without HPO3 where the first residue has no phosphate: chain B of the DNA and the RNA begin with one.
 func TestFirstNucleotideWithoutPhosphate(t *testing.T) {
 	weight := func(s *structure.Structure) float64 { return *digestOf(t, s, Extra{}).Chains[0].Mass }
-	dna := own(t, "dna")
+	dna := load(t, "dna")
 	if f := digestOf(t, dna, Extra{}); *f.Chains[0].Mass != 1174.8 || *f.Chains[1].Mass != 1254.8 {
 		t.Errorf("DNA weighs %v and %v Da", *f.Chains[0].Mass, *f.Chains[1].Mass)
 	}
-	if got := weight(own(t, "rna_protein")); got != 3176.9 {
+	if got := weight(load(t, "rna_protein")); got != 3176.9 {
 		t.Errorf("RNA weighs %v Da", got)
 	}
 	r := &dna.Chains[0].Residues[0]
@@ -168,7 +168,7 @@ func TestFirstNucleotideWithoutPhosphate(t *testing.T) {
 // The peptide of 1PFE has no free end: gemmi finds C of MVA 8 at 1.32 Å from OG of DSN 1, and N of DSN 1 at 1.35 Å from
 // a quinoxaline. An end is bonded to another chain as well, but not to a metal or to a copy of itself.
 func TestBondedEnds(t *testing.T) {
-	c := digestOf(t, own(t, "depsipeptide"), Extra{}).Chains[0]
+	c := digestOf(t, load(t, "depsipeptide"), Extra{}).Chains[0]
 	if *c.Charge != 0 || c.Isoelectric != nil || c.FreeEnds || c.Length != 8 {
 		t.Errorf("%d residues have %+.2f e, free ends %v", c.Length, *c.Charge, c.FreeEnds)
 	}

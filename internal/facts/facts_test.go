@@ -33,12 +33,14 @@ func shell(radius float64) *structure.Structure {
 		Residues: []structure.Residue{res}}}}
 }
 
-// load reads one of the structures of the analyst's tests.
+// load reads one of the structures of the tests of this package, of the analyst or of structure.
 func load(t testing.TB, name string) *structure.Structure {
 	t.Helper()
-	f, err := os.Open("../analyst/testdata/" + name + ".pdb")
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = os.Open("../structure/testdata/" + name + ".pdb")
+	f, err := os.Open("testdata/" + name + ".pdb")
+	for _, other := range []string{"analyst", "structure"} {
+		if errors.Is(err, fs.ErrNotExist) {
+			f, err = os.Open("../" + other + "/testdata/" + name + ".pdb")
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

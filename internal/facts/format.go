@@ -15,14 +15,6 @@ import (
 // Angstrom writes a length with two decimals and its unit.
 func Angstrom(d float64) string { return fmt.Sprintf("%.2f Å", d) }
 
-// Plural returns one where n is 1, many otherwise.
-func Plural(n int, one, many string) string {
-	return words.Plural(n, one, many)
-}
-
-// Quantity writes a number and its noun: 1 chain, 3 chains.
-func Quantity(n int, one, many string) string { return words.Quantity(n, one, many) }
-
 // Percent writes a share from 0 to 1 as a percentage with one decimal.
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 

@@ -1,33 +1,15 @@
 package facts
 
 import (
-	"os"
 	"testing"
-
-	"pleat/internal/structure"
 )
-
-// own reads one of the structures of this package's tests: parts of entries of the PDB, without waters.
-func own(t *testing.T, name string) *structure.Structure {
-	t.Helper()
-	f, err := os.Open("testdata/" + name + ".pdb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := structure.Read(f, structure.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // The counts are those by the distances of gemmi and the hydrogens of the Chemical Component Dictionary in biotite, for
 // the first four base pairs of 1BNA and a loop of 3P49 with the protein around it. Where every N and O of a nucleotide
 // could do both, there were 21 and 18.
 func TestHydrogenBondsOfNucleicAcids(t *testing.T) {
 	for name, want := range map[string]int{"dna": 15, "rna_protein": 14} {
-		f := digestOf(t, own(t, name), Extra{})
+		f := digestOf(t, load(t, name), Extra{})
 		if len(f.Interfaces) != 1 || f.Interfaces[0].HBondN != want {
 			t.Errorf("%s: %+v, want %d candidates", name, f.Interfaces, want)
 		}
@@ -37,7 +19,7 @@ func TestHydrogenBondsOfNucleicAcids(t *testing.T) {
 // The hydroxyl of an end donates, that of the phosphodiester between two residues does not. Modified bases keep both
 // roles.
 func TestRolesOfNucleotides(t *testing.T) {
-	s := own(t, "dna")
+	s := load(t, "dna")
 	s.Chains[0].Residues[1].Comp = "XYZ"
 	x := digestOf(t, s, Extra{}).Index()
 	last := x.Polymers[0].Hi - 1

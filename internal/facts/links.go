@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // Gap is a broken link of a chain: two residues that follow each other in the file and are not bonded.
@@ -43,7 +44,7 @@ func (g Gap) String() string {
 		by = "whole sequence of the file"
 	}
 	return fmt.Sprintf("Between %s and %s %s missing by the %s", g.After, g.Before,
-		Quantity(*g.Missing, "residue is", "residues are"), by)
+		words.Quantity(*g.Missing, "residue is", "residues are"), by)
 }
 
 // Following are two residues that follow each other in a file.

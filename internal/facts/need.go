@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // Need is what a fact needs of the atoms of residues. Index.Lacks tells which residues lack it.
@@ -224,12 +225,12 @@ func (x *Index) describeChain(need Need, r Polymer, without []int) string {
 	id := x.Structure.Chains[r.Chain].ID
 	switch need {
 	case Sulfurs:
-		return fmt.Sprintf("%s of chain %s %s no SG", Quantity(len(without), "cysteine", "cysteines"), id,
-			Plural(len(without), "has", "have"))
+		return fmt.Sprintf("%s of chain %s %s no SG", words.Quantity(len(without), "cysteine", "cysteines"), id,
+			words.Plural(len(without), "has", "have"))
 	case ChargedAtoms:
 		return fmt.Sprintf("%s of chain %s that %s or may be ASP, GLU, LYS or ARG %s no charged atom",
-			Quantity(len(without), "residue", "residues"), id, Plural(len(without), "is", "are"),
-			Plural(len(without), "has", "have"))
+			words.Quantity(len(without), "residue", "residues"), id, words.Plural(len(without), "is", "are"),
+			words.Plural(len(without), "has", "have"))
 	}
 	var lacking []int
 	undecided, all := 0, r.sites()
@@ -251,7 +252,7 @@ func (x *Index) describeChain(need Need, r Polymer, without []int) string {
 	if len(lacking) > maxNames || len(lacking) == r.Hi-r.Lo {
 		who = fmt.Sprintf("%d of the %d residues of chain %s", len(lacking), r.Hi-r.Lo, id)
 	}
-	verb := func(one, many string) string { return who + " " + Plural(len(lacking), one, many) + " " }
+	verb := func(one, many string) string { return who + " " + words.Plural(len(lacking), one, many) + " " }
 	switch names := x.AtomNames(lacking); {
 	case undecided == len(lacking):
 		return verb("is", "are") + "GLY in runs of ten or more, as a main chain is written whose side chains are not " +

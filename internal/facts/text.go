@@ -51,11 +51,11 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 	if name := cmp.Or(f.Title, f.Source); name != "" {
 		kind += " “" + Clip(name, 120) + "”"
 	}
-	say("The %s has %s with %d residues, %s and %s.", kind, Quantity(len(f.Chains), "chain", "chains"), f.Residues,
-		Quantity(len(f.Ligands), "ligand or ion", "ligands or ions"), Quantity(f.Waters, "water molecule",
+	say("The %s has %s with %d residues, %s and %s.", kind, words.Quantity(len(f.Chains), "chain", "chains"), f.Residues,
+		words.Quantity(len(f.Ligands), "ligand or ion", "ligands or ions"), words.Quantity(f.Waters, "water molecule",
 			"water molecules"))
 	for _, c := range Head(f.Chains, n) {
-		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s)", c.ID, c.Kind, Quantity(c.Length, "residue", "residues"),
+		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s)", c.ID, c.Kind, words.Quantity(c.Length, "residue", "residues"),
 			c.First.Short(), c.Last.Short())
 		if c.Mass != nil {
 			text += fmt.Sprintf(", %.2f kDa", *c.Mass/1000)
@@ -76,7 +76,7 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 		if n := len(c.Gaps); n == maxList {
 			text += fmt.Sprintf("; %d gaps or more", n)
 		} else if n > 0 {
-			text += "; " + Quantity(n, "gap", "gaps")
+			text += "; " + words.Quantity(n, "gap", "gaps")
 		}
 		say("%s.", text)
 		cited = append(cited, c.First, c.Last)
@@ -111,7 +111,7 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 			say("%s: no residue within 4.5 Å.", l.Ref)
 			continue
 		}
-		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, Quantity(*l.Count, "residue", "residues"),
+		say("%s: %s within 4.5 Å, the closest %s at %s.", l.Ref, words.Quantity(*l.Count, "residue", "residues"),
 			near[0].Residue, Angstrom(near[0].Distance))
 		*cited = append(*cited, l.Ref, near[0].Residue)
 	}
@@ -121,19 +121,19 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 	}
 	for _, in := range Head(f.Interfaces, n) {
 		say("Chains %s and %s touch with %d and %s and bury %.0f Å²; %s, %s.", in.A, in.B, in.CountA,
-			Quantity(in.CountB, "residue", "residues"), in.Buried,
-			Quantity(in.HBondN, "hydrogen-bond candidate", "hydrogen-bond candidates"),
-			Quantity(len(in.Bridges), "salt bridge", "salt bridges"))
+			words.Quantity(in.CountB, "residue", "residues"), in.Buried,
+			words.Quantity(in.HBondN, "hydrogen-bond candidate", "hydrogen-bond candidates"),
+			words.Quantity(len(in.Bridges), "salt bridge", "salt bridges"))
 	}
 	if len(f.Disulfides) > 0 {
-		say("%s by distance: %s.", Quantity(len(f.Disulfides), "disulfide", "disulfides"), PairList(f.Disulfides, n))
+		say("%s by distance: %s.", words.Quantity(len(f.Disulfides), "disulfide", "disulfides"), PairList(f.Disulfides, n))
 		*cited = append(*cited, PairRefs(Head(f.Disulfides, n))...)
 	}
 	if f.BridgeN != nil && *f.BridgeN > 0 {
-		say("%s by distance.", Quantity(*f.BridgeN, "salt bridge", "salt bridges"))
+		say("%s by distance.", words.Quantity(*f.BridgeN, "salt bridge", "salt bridges"))
 	}
 	if len(f.Pockets) > 0 {
-		say("%s by geometry alone, the largest %.0f Å³.", Quantity(len(f.Pockets), "pocket", "pockets"),
+		say("%s by geometry alone, the largest %.0f Å³.", words.Quantity(len(f.Pockets), "pocket", "pockets"),
 			f.Pockets[0].Volume)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"strconv"
 
 	"pleat"
-	"pleat/internal/facts"
 	"pleat/internal/pae"
 	"pleat/internal/structure"
+	"pleat/internal/words"
 )
 
 // ReadPAE reads a PAE file, see [pae.Read]. It stops reading when ctx ends.
@@ -76,8 +76,8 @@ func residuePAE(
 	}
 	return m.Matrix, pleat.Invalidf(
 		"the PAE has %s; the structure has %s%s: they do not belong together",
-		facts.Quantity(m.N, "row", "rows"),
-		facts.Quantity(len(residues), noun+" residue", noun+" residues"), andTokens)
+		words.Quantity(m.N, "row", "rows"),
+		words.Quantity(len(residues), noun+" residue", noun+" residues"), andTokens)
 }
 
 // namedPAE is residuePAE for a PAE that names its rows, by chain and by position or author number of the residue.

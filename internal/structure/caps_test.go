@@ -2,7 +2,6 @@ package structure
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 )
 
@@ -28,13 +27,6 @@ func TestCaps(t *testing.T) {
 		{"no bond", pair + "TER\n" + one("C", "ACE", "A   0", -9) + one("N", "NH2", "A   3", 17),
 			"A protein ALA1 GLY2; A ligand ACE0; A ion NH23"},
 	} {
-		s, err := Read(strings.NewReader(test.text), Limits{})
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
-		if got := strings.Join(summary(s), "; "); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
+		checkRead(t, test.name, test.text, test.want)
 	}
 }

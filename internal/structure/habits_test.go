@@ -110,13 +110,9 @@ func TestNamesInPDBFiles(t *testing.T) {
 		{"the first of two models", "MODEL        1\n" + record(" CA  ALA A   1", 0) + "ENDMDL\nMODEL        2\n" +
 			record(" CA  ALA A   1", 5) + "ENDMDL\n" + record(" CA  ALA B   1", 5), "A protein ALA1"},
 	} {
-		s, err := Read(strings.NewReader(test.text), Limits{})
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
+		s := checkRead(t, test.name, test.text, test.want)
+		if s == nil {
 			continue
-		}
-		if got := strings.Join(summary(s), "; "); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 		for i := range s.Chains[0].Residues {
 			if n := len(s.Chains[0].Residues[i].Atoms); strings.Contains(test.name, "alternative") && n != 1 {

@@ -58,14 +58,7 @@ func TestMembersOfPolymers(t *testing.T) {
 		{"a residue with a name that no table has", pair + monomer("HETATM", "QQQ", "A   3", 7.4),
 			"A protein ALA1 GLY2 QQQ3"},
 	} {
-		s, err := Read(strings.NewReader(test.text), Limits{})
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
-		if got := strings.Join(summary(s), "; "); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
+		checkRead(t, test.name, test.text, test.want)
 	}
 }
 
@@ -83,13 +76,6 @@ func TestNumbersOfWaters(t *testing.T) {
 		{"only the polymer has", modified + "HETATM ZN ZN A . 9 9 9\nHETATM O HOH A . 20 9 0\n",
 			"A protein ALA1 GLY2 QQQ5; A ion ZN0; A water HOH0"},
 	} {
-		s, err := Read(strings.NewReader(head+chain+test.rows), Limits{})
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
-		if got := strings.Join(summary(s), "; "); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
+		checkRead(t, test.name, head+chain+test.rows, test.want)
 	}
 }

@@ -24,6 +24,20 @@ func summary(s *Structure) []string {
 	return out
 }
 
+// checkRead reads a file and compares its summary; nil: it cannot be read.
+func checkRead(t *testing.T, name, text, want string) *Structure {
+	t.Helper()
+	s, err := Read(strings.NewReader(text), Limits{})
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return nil
+	}
+	if got := strings.Join(summary(s), "; "); got != want {
+		t.Errorf("%s: %s, want %s", name, got, want)
+	}
+	return s
+}
+
 func TestReadPDBOdd(t *testing.T) {
 	s, err := Read(strings.NewReader(`HEADER    TEST
 TITLE     ONE LINE

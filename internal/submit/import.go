@@ -9,8 +9,8 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/batch"
-	"pleat/internal/facts"
 	"pleat/internal/format"
+	"pleat/internal/words"
 )
 
 // Content is the text of a job file of another program, and the files of the library that stand for those that the
@@ -111,7 +111,7 @@ func chooseModel(all []pleat.Model, j *pleat.Job) (note string) {
 	faults := pleat.ErrorsOf(first)
 	why := faults[0].Message
 	if n := len(faults) - 1; n > 0 {
-		why += fmt.Sprintf("; %s more", facts.Quantity(n, "fault", "faults"))
+		why += fmt.Sprintf("; %s more", words.Quantity(n, "fault", "faults"))
 	}
 	return fmt.Sprintf("no model here accepts the job; %q refuses it: %s", j.Params.Model, why)
 }

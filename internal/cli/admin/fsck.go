@@ -10,7 +10,6 @@ import (
 	"pleat/internal/blob"
 	"pleat/internal/cli"
 	"pleat/internal/config"
-	"pleat/internal/facts"
 	"pleat/internal/garbage"
 	"pleat/internal/store"
 	"pleat/internal/words"
@@ -74,7 +73,7 @@ func fsck(ctx context.Context, cmd *cobra.Command, c config.Config, s *store.Sto
 		done.Damaged, done.Orphans, config.Bytes(done.OrphanBytes))
 	if n := done.Missing + done.Damaged; n > 0 {
 		return fmt.Errorf("%s missing or damaged; restore from a backup, or run the jobs again",
-			facts.Quantity(n, "file", "files"))
+			words.Quantity(n, "file", "files"))
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"pleat/internal/app"
 	"pleat/internal/cli"
 	"pleat/internal/config"
-	"pleat/internal/facts"
 	"pleat/internal/store"
+	"pleat/internal/words"
 )
 
 // secretsCmd returns the group of commands on the secrets that the database stores encrypted.
@@ -54,7 +54,7 @@ or of the one before. docs/operations.md describes the steps.`,
 				return nil
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "encrypted the secrets of %s with the current key\n",
-				facts.Quantity(n, "endpoint", "endpoints"))
+				words.Quantity(n, "endpoint", "endpoints"))
 			return nil
 		})
 	}, config.Store)

@@ -19,7 +19,6 @@ import (
 	"pleat/internal/cli/results"
 	"pleat/internal/compressed"
 	"pleat/internal/config"
-	"pleat/internal/facts"
 	"pleat/internal/format"
 	"pleat/internal/msa"
 	"pleat/internal/submit"
@@ -179,7 +178,7 @@ func finishJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out results.F
 	}
 	if failed > 0 {
 		return cli.Exitf(cli.ExitUnfinished, "%d of %s ended without a result", failed,
-			facts.Quantity(len(jobs), "job", "jobs"))
+			words.Quantity(len(jobs), "job", "jobs"))
 	}
 	return nil
 }

@@ -19,7 +19,6 @@ import (
 	"pleat/api"
 	"pleat/internal/cli"
 	"pleat/internal/cli/results"
-	"pleat/internal/facts"
 	"pleat/internal/format"
 	"pleat/internal/words"
 )
@@ -112,7 +111,7 @@ func (r *folderFold) printPlan() error {
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d of %s cannot be read", bad, facts.Quantity(len(r.in.files), "file", "files"))
+		return fmt.Errorf("%d of %s cannot be read", bad, words.Quantity(len(r.in.files), "file", "files"))
 	}
 	return nil
 }
@@ -413,11 +412,11 @@ func (r *folderFold) summary() error {
 		fmt.Fprintf(out, "%s: %s\n", j.Label(), cli.PrintableLine(j.Error))
 	}
 	fmt.Fprintf(out, "%d of %s completed, %d without a result, %d not ended\n", len(r.jobs)-len(bad)-waiting,
-		facts.Quantity(len(r.jobs), "job", "jobs"), len(bad), waiting)
+		words.Quantity(len(r.jobs), "job", "jobs"), len(bad), waiting)
 	if len(bad) == 0 {
 		return nil
 	}
 	const text = "%d of %s have no result: the same command submits what was not submitted, also of a file that was " +
 		"corrected, and with --retry it runs failed jobs again"
-	return cli.Exitf(cli.ExitUnfinished, text, len(bad), facts.Quantity(len(r.jobs), "job", "jobs"))
+	return cli.Exitf(cli.ExitUnfinished, text, len(bad), words.Quantity(len(r.jobs), "job", "jobs"))
 }

@@ -18,7 +18,6 @@ import (
 	"pleat/api"
 	"pleat/internal/cli"
 	"pleat/internal/cli/results"
-	"pleat/internal/facts"
 	"pleat/internal/words"
 )
 
@@ -199,7 +198,7 @@ func checkJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, list bool) err
 			return err
 		}
 	}
-	needed := facts.Quantity(len(jobs), "job", "jobs")
+	needed := words.Quantity(len(jobs), "job", "jobs")
 	if list || len(jobs) > 1 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s of the %d left of today's quota\n", needed, left)
 	}
@@ -261,7 +260,7 @@ func rankJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, out results.Fol
 	fmt.Fprintln(cmd.OutOrStdout(), path)
 	if failed > 0 {
 		return cli.Exitf(cli.ExitUnfinished, "%d of %s ended without a result; the table has the reasons", failed,
-			facts.Quantity(len(jobs), "job", "jobs"))
+			words.Quantity(len(jobs), "job", "jobs"))
 	}
 	return nil
 }
