@@ -237,7 +237,8 @@ func renamed(s *structure.Structure) string {
 	}
 	if len(counted) > 0 {
 		sentences = append(sentences, fmt.Sprintf("The numbers in the file do not tell the residues of %s %s apart; "+
-			"here they are counted from 1.", words.Plural(len(counted), "chain", "chains"), words.Join(counted, maxNames)))
+			"here they are counted from 1.", words.Plural(len(counted), "chain", "chains"),
+			words.Join(counted, maxNames)))
 	}
 	return strings.Join(sentences, " ")
 }

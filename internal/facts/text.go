@@ -51,12 +51,12 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 	if name := cmp.Or(f.Title, f.Source); name != "" {
 		kind += " “" + Clip(name, 120) + "”"
 	}
-	say("The %s has %s with %d residues, %s and %s.", kind, words.Quantity(len(f.Chains), "chain", "chains"), f.Residues,
-		words.Quantity(len(f.Ligands), "ligand or ion", "ligands or ions"), words.Quantity(f.Waters, "water molecule",
-			"water molecules"))
+	say("The %s has %s with %d residues, %s and %s.", kind, words.Quantity(len(f.Chains), "chain", "chains"),
+		f.Residues, words.Quantity(len(f.Ligands), "ligand or ion", "ligands or ions"),
+		words.Quantity(f.Waters, "water molecule", "water molecules"))
 	for _, c := range Head(f.Chains, n) {
-		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s)", c.ID, c.Kind, words.Quantity(c.Length, "residue", "residues"),
-			c.First.Short(), c.Last.Short())
+		text := fmt.Sprintf("Chain %s: %s, %s (%s to %s)", c.ID, c.Kind,
+			words.Quantity(c.Length, "residue", "residues"), c.First.Short(), c.Last.Short())
 		if c.Mass != nil {
 			text += fmt.Sprintf(", %.2f kDa", *c.Mass/1000)
 		}
@@ -126,7 +126,8 @@ func (f *Facts) contactLines(n int, say func(string, ...any), cited *[]ResidueRe
 			words.Quantity(len(in.Bridges), "salt bridge", "salt bridges"))
 	}
 	if len(f.Disulfides) > 0 {
-		say("%s by distance: %s.", words.Quantity(len(f.Disulfides), "disulfide", "disulfides"), PairList(f.Disulfides, n))
+		say("%s by distance: %s.", words.Quantity(len(f.Disulfides), "disulfide", "disulfides"),
+			PairList(f.Disulfides, n))
 		*cited = append(*cited, PairRefs(Head(f.Disulfides, n))...)
 	}
 	if f.BridgeN != nil && *f.BridgeN > 0 {
