@@ -187,6 +187,7 @@ func (r *reader) stateCondition(st state) *condition {
 func (q *query) segment(st state, all []int, which item) *condition {
 	var names []string
 	var sites []int
+	counting := ""
 	q.look(len(all))
 	for _, ch := range q.f.Chains {
 		if len(q.chains) > 0 && !slices.Contains(q.chains, ch.ID) {
@@ -202,14 +203,16 @@ func (q *query) segment(st state, all []int, which item) *condition {
 	}
 	text := cmp.Or(words.Join(names, 6), "there is none")
 	if st.noun == "helix" && which.value > 1 && len(names) > 0 {
-		text += ", counting α-, 3-10 and π-helices along each chain"
+		counting = "counting α-, 3-10 and π-helices along each chain"
+		text += ", " + counting
 	}
 	ordinal := strings.ToLower(which.text)
 	if which.concept != "@nth" {
 		ordinal = which.concept
 	}
-	wording := fmt.Sprintf("in the %s %s (%s)", ordinal, st.noun, text)
-	return &condition{wording: []string{wording}, sites: [][]int{sites}}
+	segment := fmt.Sprintf("the %s %s", ordinal, st.noun)
+	return &condition{wording: []string{fmt.Sprintf("in %s (%s)", segment, text)}, sites: [][]int{sites},
+		segments: []string{segment}, counting: counting}
 }
 
 // pickRuns chooses the nth segment of a chain, -1 being the last, or its longest ones.
@@ -237,6 +240,21 @@ func isOneOf(r facts.ResidueRef, names []string) bool {
 	})
 }
 
+// noLigand says that a structure has no ligand of a name. Where the name is that of an element, it names the larger
+// molecules that have such atoms: the iron of a heme is no ion.
+func (q *query) noLigand(name string) string {
+	var sites []int
+	for _, l := range q.f.Ligands {
+		if slices.ContainsFunc(q.x.Sites[l.Site].Residue.Atoms, func(a structure.Atom) bool { return a.Element == name }) {
+			sites = append(sites, l.Site)
+		}
+	}
+	if len(sites) == 0 {
+		return fmt.Sprintf("There is no %s in this structure.", name)
+	}
+	return fmt.Sprintf("There is no ion %s in this structure; %s atoms are in %s.", name, name, q.x.List(sites, 6))
+}
+
 // ligandCondition is the ligands that an item names: by their code, or all molecules or ions. They are of no polymer,
 // and so an anchor or an end only.
 func (q *query) ligandCondition(it item) *condition {
@@ -250,8 +268,7 @@ func (q *query) ligandCondition(it item) *condition {
 	}
 	c := &condition{ligands: it.names, sites: [][]int{sites}, label: q.x.List(sites, 6)}
 	if len(sites) == 0 {
-		c.label, c.problem = it.text, fmt.Sprintf("There is no %s in this structure, so nothing can be near one.",
-			append(it.names, it.concept)[0])
+		c.label, c.problem = it.text, q.noLigand(append(it.names, it.concept)[0])+" Nothing can be near one."
 	}
 	return c
 }

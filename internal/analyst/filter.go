@@ -1,6 +1,7 @@
 package analyst
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -47,8 +48,12 @@ type condition struct {
 	// ofState.
 	counted bool
 	states  string
-	class   bool // of amino acids
-	inside  bool // "within" announced it: both ends of a bond have to pass
+	// segments are what the question calls counted segments (the second helix); counting says along what they are
+	// counted, where that is not obvious.
+	segments []string
+	counting string
+	class    bool // of amino acids
+	inside   bool // "within" announced it: both ends of a bond have to pass
 	// text is the condition as the question has it.
 	text string
 	// union is the sites of the first merged alternatives, in order.
@@ -93,8 +98,10 @@ func (c *condition) add(d *condition) {
 	for i, w := range d.wording {
 		if !slices.Contains(c.wording, w) {
 			c.wording, c.sites = append(c.wording, w), append(c.sites, d.sites[i])
+			c.segments = append(c.segments, d.segments...)
 		}
 	}
+	c.counting = cmp.Or(c.counting, d.counting)
 	c.untold = d.untold // of the same property, and so the same
 	c.counted = c.counted || d.counted
 	c.states += d.states

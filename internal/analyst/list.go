@@ -91,7 +91,7 @@ func (q *query) ligandList() part {
 	p := part{sure: Measured}
 	for _, code := range q.ligands {
 		if !slices.ContainsFunc(q.f.Ligands, func(l facts.Ligand) bool { return isOneOf(l.Ref, []string{code}) }) {
-			p.add("There is no %s in this structure. ", code)
+			p.add("%s ", q.noLigand(code))
 		}
 	}
 	if len(q.ligands) > 0 {

@@ -339,14 +339,10 @@ func (q *query) countedSegments(groups []group) part {
 		labels, chains[q.x.Sites[g.sites[0]].Chain] = append(labels, g.label), true
 		p.cited = append(p.cited, q.x.Refs(facts.Head(g.sites, maxListed))...)
 	}
-	var names []string
-	counting := ""
-	for _, wording := range q.conds[slices.IndexFunc(q.conds, func(c *condition) bool { return c.counted })].wording {
-		name, rest, _ := strings.Cut(strings.TrimPrefix(wording, "in "), " (")
-		names = append(names, name)
-		if _, how, ok := strings.Cut(rest, ", counting "); ok {
-			counting = " Counting " + strings.TrimSuffix(how, ")") + "."
-		}
+	counted := q.conds[slices.IndexFunc(q.conds, func(c *condition) bool { return c.counted })]
+	names, counting := counted.segments, ""
+	if counted.counting != "" {
+		counting = " " + capital(counted.counting) + "."
 	}
 	lead := capital(words.Join(names, maxGroups))
 	switch {

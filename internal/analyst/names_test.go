@@ -172,6 +172,25 @@ func TestIonsByElement(t *testing.T) {
 	}
 }
 
+// An element of a larger molecule is no ion, and is not denied.
+func TestElementOfAMolecule(t *testing.T) {
+	t.Parallel()
+	s := load(t, "ligand")
+	s.Chains = append(s.Chains, structure.Chain{ID: "H", Kind: structure.Ligand, Residues: []structure.Residue{{
+		Comp: "HEM", Auth: 154, Seq: 1, Het: true, Atoms: []structure.Atom{
+			{Name: "FE", Element: "FE", Pos: structure.Vec{100, 0, 0}},
+			{Name: "NA", Element: "N", Pos: structure.Vec{102, 0, 0}},
+		}}}})
+	f := mustDigest(t, s, facts.Extra{})
+	for _, c := range []reading{
+		{"heme", "Is there iron?", "ligands", "There is no ion FE in this structure; FE atoms are in HEM 154 (chain H)."},
+		{"heme", "What is within 5 Å of the iron?", "", "FE atoms are in HEM 154 (chain H)"},
+		{"heme", "Is there sodium?", "ligands", "There is no NA in this structure."},
+	} {
+		c.holds(t, f)
+	}
+}
+
 // The number and the chain of a ligand choose among those of its code.
 func TestLigandNames(t *testing.T) {
 	hold(t, []reading{

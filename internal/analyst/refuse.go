@@ -62,7 +62,7 @@ func (q *query) refusesLigands() string {
 		switch {
 		case q.topic.Name == "ligands":
 		case !slices.ContainsFunc(q.f.Ligands, there):
-			return fmt.Sprintf("There is no %s in this structure.", code)
+			return q.noLigand(code)
 		case !affinity && !slices.Contains(strings.Fields(ligandTopics), q.topic.Name):
 			return fmt.Sprintf("The topic “%s” is known of residues of chains, not of ligands such as %s; please ask "+
 				"which ligands there are, what is near one, or for a distance to one.", q.topic.Name, code)
