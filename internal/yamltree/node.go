@@ -200,7 +200,10 @@ func (n Node) IsTruthWord() bool {
 
 // Text returns a scalar as it is written, without conversion.
 func (n Node) Text() (string, error) {
-	if n.Kind != yaml.ScalarNode {
+	switch {
+	case n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle != 0:
+		return "", n.Wrong("text; " + bracketHint)
+	case n.Kind != yaml.ScalarNode:
 		return "", n.Wrong("text")
 	}
 	return n.Value, nil

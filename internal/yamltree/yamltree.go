@@ -106,12 +106,22 @@ func notYAML(text, file string, err error) error {
 			1+strings.Count(text[:tab[1]], "\n"))
 	case strings.Contains(why, "unknown escape"):
 		why += "; a backslash in double quotes is written twice"
+	default:
+		if bracket := bracketText.FindStringIndex(text); bracket != nil {
+			why = fmt.Sprintf("line %d: %s", 1+strings.Count(text[:bracket[1]], "\n"), bracketHint)
+		}
 	}
 	return pleat.Invalidf("%s is not YAML: %s", file, why)
 }
 
 // tabIndent matches the beginning of a line that is indented with a tab.
 var tabIndent = regexp.MustCompile(`(?m)^ *\t`)
+
+// bracketText matches a value that begins as a list does and goes on behind it: a SMILES such as [O-]C(=O)C.
+var bracketText = regexp.MustCompile(`(?m):[ \t]+\[[^\[\]\n]*\][^\s,:\]}]`)
+
+// bracketHint is the reason for which a SMILES is no text.
+const bracketHint = "in YAML a value that begins with [ is a list; put the text in quotes"
 
 // checker walks a tree once.
 type checker struct {

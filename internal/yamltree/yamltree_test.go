@@ -24,6 +24,8 @@ func TestReadRefuses(t *testing.T) {
 		{"a:\n  b:\n    c: 1\n\t  d: 2\n", "workflow.yml is not YAML: line 4 is indented with a tab; YAML is indented with spaces"},
 		{"b: 1\na: \"C\\C\"\n", "workflow.yml is not YAML: line 2: found unknown escape character; a backslash in double " +
 			"quotes is written twice"},
+		{"a: 1\nb: [O-]C(=O)C\n", "workflow.yml is not YAML: line 2: in YAML a value that begins with [ is a list; put the " +
+			"text in quotes"},
 		{"a: [", "workflow.yml is not YAML: line 1: did not find expected node content"},
 		{strings.Repeat("[", 40) + strings.Repeat("]", 40),
 			"line 1 of workflow.yml is nested more than 32 levels deep"},
