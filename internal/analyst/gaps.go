@@ -106,18 +106,19 @@ func (q *query) partly(site int) string {
 
 // addUnbroken says that no link is broken of the chains that have links which can be told.
 func (q *query) addUnbroken(p *part, chains []facts.Chain) {
-	ids, jumps, untold, links := words.Join(chainIDs(chains), 20), 0, 0, 0
+	named := words.Plural(len(chains), "chain ", "chains ") + words.Join(chainIDs(chains), 20)
+	jumps, untold, links := 0, 0, 0
 	for _, c := range chains {
 		jumps, untold, links = jumps+len(c.Jumps), untold+len(c.Untold), links+c.Length-1
 	}
 	switch {
 	case jumps+untold == 0:
-		p.add("No gaps: the numbers and the links of chain %s are complete. ", ids)
+		p.add("No gaps: the numbers and the links of %s are complete. ", named)
 		q.addInsertions(p, chains)
 	case untold == 0:
-		p.add("No link of chain %s is broken. ", ids)
+		p.add("No link of %s is broken. ", named)
 	case untold < links:
-		p.add("No other link of chain %s is broken. ", ids)
+		p.add("No other link of %s is broken. ", named)
 	}
 }
 

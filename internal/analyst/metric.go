@@ -435,8 +435,9 @@ func confidenceOf(q *query, p *part, g group) {
 		bound, passes = "above 70", func(i int) bool { return pLDDT(i) > facts.Confident }
 	}
 	chosen := keep(g.sites, passes)
-	p.add("has a mean pLDDT of %.1f (%s), from %s with %.1f to %s with %.1f; %d of %d are %s", mean, facts.Band(mean),
-		q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high), len(chosen), len(g.sites), bound)
+	p.add("has a mean pLDDT of %.1f (%s), from %s with %.1f to %s with %.1f; %d of %d %s %s", mean, facts.Band(mean),
+		q.x.Sites[low].Ref, pLDDT(low), q.x.Sites[high].Ref, pLDDT(high), len(chosen), len(g.sites),
+		words.Plural(len(chosen), "is", "are"), bound)
 	if len(chosen) > 0 {
 		p.add(": %s", q.ranges(p, chosen))
 	}

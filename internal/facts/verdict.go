@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pleat"
+	"pleat/internal/words"
 )
 
 // Verdict rates a whole prediction in words, as the page does above the structure. docs/analyst.md states the rule;
@@ -94,7 +95,7 @@ func residueLines(plddt []float64) []string {
 	case low == len(plddt):
 		return []string{"No residue is above 70."}
 	}
-	return []string{fmt.Sprintf("%d of %d residues are at 70 or below.", low, len(plddt))}
+	return []string{fmt.Sprintf("%d of %d residues %s at 70 or below.", low, len(plddt), words.Plural(low, "is", "are"))}
 }
 
 // ptmLines says what the pTM of a single chain means.

@@ -67,7 +67,7 @@ function residueLines(values: number[]): string[] {
   const low = values.filter((v) => v <= 70).length
   if (low === 0) return [`All ${values.length} residues are above 70.`]
   if (low === values.length) return ['No residue is above 70.']
-  return [`${low} of ${values.length} residues are at 70 or below.`]
+  return [`${low} of ${values.length} residues ${low === 1 ? 'is' : 'are'} at 70 or below.`]
 }
 
 /** The meaning of a single chain's pTM. */
