@@ -195,10 +195,10 @@ func (q *query) segment(st state, all []int, which item) *condition {
 		}
 		from, _ := slices.BinarySearch(all, ch.Polymer.Lo)
 		to, _ := slices.BinarySearch(all, ch.Polymer.Hi)
-		runs := q.x.Segments(keep(all[from:to], func(i int) bool { return q.x.Sites[i].State != structure.Bridge }))
-		for _, run := range pickRuns(runs, which) {
+		listed := keep(all[from:to], func(i int) bool { return q.x.Sites[i].State != structure.Bridge })
+		for _, run := range pickRuns(q.segments(listed, st.letters), which) {
 			sites = append(sites, run...)
-			names = append(names, facts.StateName(q.x.Sites[run[0]].State)+" "+q.x.Span(run))
+			names = append(names, q.segmentName(run, st.letters)+" "+q.x.Span(run))
 		}
 	}
 	text := cmp.Or(words.Join(names, 6), "there is none")

@@ -127,6 +127,14 @@ func (f filter) that() string {
 	return " that are " + f.String()
 }
 
+// states are the letters of DSSP that the filter names.
+func (f filter) states() (letters string) {
+	for _, c := range f {
+		letters += c.states
+	}
+	return letters
+}
+
 func (f filter) holds(site int) bool {
 	return !slices.ContainsFunc(f, func(c *condition) bool { return !c.holds(site) })
 }

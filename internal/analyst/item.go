@@ -51,12 +51,12 @@ func (it item) asks() bool {
 		!it.isSoft() && !it.is("not interface @radius contact around")
 }
 
-// textOf returns the words of items as the question has them.
+// textOf returns the words of items as the question has them, once where one phrase became several items.
 func textOf(items []item) string { return strings.Join(texts(items), " ") }
 
 func texts(items []item) (out []string) {
 	for _, it := range items {
-		if it.text != "" {
+		if it.text != "" && (len(out) == 0 || out[len(out)-1] != it.text) {
 			out = append(out, it.text)
 		}
 	}

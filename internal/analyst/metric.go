@@ -44,9 +44,8 @@ func (q *query) groups() (out []group) {
 			add(q.spanWithCount(run), run)
 		}
 	case plain && q.conds.only(ofState, ofChain):
-		for _, run := range q.x.Segments(sites) {
-			state := facts.StateName(q.x.Sites[run[0]].State)
-			add(fmt.Sprintf("%s %s with %s", state, q.x.Span(run), residues(len(run))), run)
+		for _, run := range q.segments(sites, q.conds.states()) {
+			add(fmt.Sprintf("%s %s with %s", q.segmentName(run, q.conds.states()), q.x.Span(run), residues(len(run))), run)
 		}
 	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.x.Runs(sites)) == 1:
 		add(q.spanWithCount(sites), sites)
@@ -98,15 +97,28 @@ func (q *query) measure(add func(*query, *part, group)) part {
 	if n := len(groups) - maxGroups; n > 0 {
 		p.add("%d more are not described. ", n)
 	}
-	if in.Name == "charge" && len(groups) > 1 && !q.partial() {
-		sum := 0.0
-		for _, g := range groups {
-			sum += q.chargeAt(g.chain)
-		}
-		p.add("Together these chains have %+.2f e. ", sum)
+	if len(groups) > 1 && !q.partial() {
+		q.addTotal(&p, groups)
 	}
 	p.text = strings.TrimSpace(p.text + in.Remark)
 	return p
+}
+
+// addTotal adds what all chains have together of a topic that adds up, if it is known of each.
+func (q *query) addTotal(p *part, chains []group) {
+	charge, mass, weighed := 0.0, 0.0, true
+	for _, g := range chains {
+		charge += q.chargeAt(g.chain)
+		if weighed = weighed && g.chain.Mass != nil && g.chain.Unweighed == 0; weighed {
+			mass += *g.chain.Mass
+		}
+	}
+	switch {
+	case q.topic.Name == "charge":
+		p.add("Together these chains have %+.2f e. ", charge)
+	case q.topic.Name == "weight" && weighed:
+		p.add("Together these chains weigh %.1f Da. ", mass)
+	}
 }
 
 // noConfidence says that no confidence is known, and why.
@@ -310,8 +322,30 @@ func sizeOf(q *query, p *part, g group) {
 	}
 }
 
-// segmentStates are the states of DSSP that are counted as segments.
+// segmentStates are the states of DSSP whose segments are listed where a question names none.
 const segmentStates = "HGIEB"
+
+// loopStates are those that are neither helix nor strand. A loop is a run of them, whatever they are one by one.
+const loopStates = "TS-"
+
+// isLoop reports whether some states are those of loops.
+func isLoop(states string) bool { return strings.Contains(states, loopStates) }
+
+// segments cuts sites in file order into helices, strands, turns and bends, or into loops if states are theirs.
+func (q *query) segments(sites []int, states string) [][]int {
+	if isLoop(states) {
+		return q.x.Runs(sites)
+	}
+	return q.x.Segments(sites)
+}
+
+// segmentName is what one of the segments is called.
+func (q *query) segmentName(run []int, states string) string {
+	if isLoop(states) {
+		return "loop"
+	}
+	return facts.StateName(q.x.Sites[run[0]].State)
+}
 
 // fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". States that the
 // question asks for are not a filter, but what is listed; counted segments, such as the second helix, are.
@@ -375,9 +409,9 @@ func foldOf(q *query, p *part, g group) {
 		}
 	}
 	none := ""
-	list, missing := q.segments(p, g, cmp.Or(q.states, segmentStates))
+	list, missing := q.listSegments(p, g, cmp.Or(q.states, segmentStates))
 	if len(list) == 0 {
-		list, _ = q.segments(p, g, segmentStates)
+		list, _ = q.listSegments(p, g, segmentStates)
 		none = "no " + strings.Join(missing, " and no ")
 		if len(list) > 0 {
 			none += ", but "
@@ -387,20 +421,22 @@ func foldOf(q *query, p *part, g group) {
 		percent(count['H'], all), percent(count['E'], all), percent(count['-'], all), residues(all))
 }
 
-// segments lists the segments of a group that are in one of some states, kind by kind (2 β-strands: GLN 2 to THR 7 (6
-// residues), …), and the kinds of which there is none.
-func (q *query) segments(p *part, g group, states string) (list, missing []string) {
-	for _, state := range []byte(segmentStates) {
-		if strings.IndexByte(states, state) < 0 {
+// listSegments lists the segments of a group that are in one of some states, kind by kind (2 β-strands: GLN 2 to THR 7
+// (6 residues), …), and the kinds of which there is none.
+func (q *query) listSegments(p *part, g group, states string) (list, missing []string) {
+	for _, kind := range segmentKinds(states) {
+		sites := keep(g.sites, func(i int) bool { return strings.IndexByte(kind, q.x.Sites[i].State) >= 0 })
+		one := facts.StateName(kind[0])
+		if isLoop(kind) {
+			one = "loop"
+		}
+		many := strings.Replace(one+"s", "helixs", "helices", 1)
+		if len(sites) == 0 {
+			missing = append(missing, many)
 			continue
 		}
-		one := facts.StateName(state)
-		many := strings.Replace(one+"s", "helixs", "helices", 1)
 		var names []string
-		for _, run := range q.x.Segments(g.sites) {
-			if q.x.Sites[run[0]].State != state {
-				continue
-			}
+		for _, run := range q.x.Runs(sites) {
 			name := q.spanWithCount(run)
 			if g.chain != nil {
 				name = strings.Replace(name, " (chain "+g.chain.ID+")", "", 1)
@@ -408,13 +444,18 @@ func (q *query) segments(p *part, g group, states string) (list, missing []strin
 			names = append(names, name)
 			p.cited = append(p.cited, q.x.Sites[run[0]].Ref, q.x.Sites[run[len(run)-1]].Ref)
 		}
-		if len(names) == 0 {
-			missing = append(missing, many)
-			continue
-		}
 		list = append(list, fmt.Sprintf("%s: %s", words.Quantity(len(names), one, many), words.Join(names, maxListed)))
 	}
 	return list, missing
+}
+
+// segmentKinds divides states into those whose runs are segments of one kind. Turns and bends are parts of loops.
+func segmentKinds(states string) []string {
+	kinds := []string{"H", "G", "I", "E", "B", "T", "S"}
+	if isLoop(states) {
+		kinds = []string{"H", "G", "I", "E", "B", loopStates}
+	}
+	return keep(kinds, func(kind string) bool { return strings.Contains(states, kind) })
 }
 
 func confidenceOf(q *query, p *part, g group) {

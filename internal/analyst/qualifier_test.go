@@ -67,6 +67,13 @@ func TestReach(t *testing.T) {
 		{"1ubi", "How many helices contain a lysine?", "", "I did not understand"},
 		{"1ubi", "What is the charge of the helix?", "charge", "α-helix ILE 23 to GLU 34 (chain A) with 12 residues " +
 			"has a net charge of"},
+		{"dimer", "What is the mass of the complex?", "weight", "Together these chains weigh 12103.9 Da."},
+		{"dimer", "Where are the loops?", "secondary structure", "Chain A has 8 loops: MET 1 (1 residue), LEU 8 to LYS 11"},
+		{"dimer", "Where are the loops of chain B?", "secondary structure", "Chain B has 4 loops: GLU 1 to THR 4 (4 residues)"},
+		{"dimer", "How many turns are there?", "secondary structure", "Chain A has 6 turns: LEU 8 to THR 9 (2 residues)"},
+		{"dimer", "Which bends are there?", "secondary structure", "Chain B has 1 bend: TYR 7 to GLY 9 (3 residues)"},
+		{"dimer", "Where is the second loop of chain B?", "secondary structure", "TYR 7 to ARG 10 (chain B)"},
+		{"dimer", "What are the C-termini?", "residue", "GLY 76 (chain A)"},
 		{"1ubi", "Which residues in the loop between the helix and the third strand are charged?", "",
 			"“between” and “third”"},
 		{"1ubi", "Which acidic residues are near Lys27 but not Asp52?", "",
