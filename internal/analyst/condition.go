@@ -215,20 +215,25 @@ func (q *query) segment(st state, all []int, which item) *condition {
 		segments: []string{segment}, counting: counting}
 }
 
-// pickRuns chooses the nth segment of a chain, -1 being the last, or its longest ones.
+// pickRuns chooses the nth segment of a chain, -1 being the last, or its longest or shortest ones.
 func pickRuns(runs [][]int, which item) [][]int {
 	n := int(which.value)
 	switch {
 	case len(runs) == 0 || n > len(runs):
 		return nil
 	case which.concept == "longest":
-		best := len(slices.MaxFunc(runs, func(a, b []int) int { return len(a) - len(b) }))
-		return keep(runs, func(run []int) bool { return len(run) == best })
+		return ofLength(runs, len(slices.MaxFunc(runs, byLength)))
+	case which.concept == "shortest":
+		return ofLength(runs, len(slices.MinFunc(runs, byLength)))
 	case n < 0:
 		return runs[len(runs)-1:]
 	}
 	return runs[n-1 : n]
 }
+
+func byLength(a, b []int) int { return len(a) - len(b) }
+
+func ofLength(runs [][]int, n int) [][]int { return keep(runs, func(run []int) bool { return len(run) == n }) }
 
 // isOneOf reports whether a ligand has one of some names: HEM, HEM 1, HEM of chain B, HEM 1 of chain B, FE/FE2.
 func isOneOf(r facts.ResidueRef, names []string) bool {

@@ -72,7 +72,7 @@ var answers = map[string]func(*query) part{
 // topics are the concepts of a query that an intent must provide for.
 func (q *query) topics() (out []string) {
 	for c := range q.has {
-		counted := q.counted && c == "longest"
+		counted := q.counted && oneOf(c, "longest shortest")
 		if !listed(c, "soft") && !counted && c != "surface" && (c != "not" || q.negated) {
 			out = append(out, c)
 		}

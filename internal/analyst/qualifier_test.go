@@ -67,6 +67,11 @@ func TestReach(t *testing.T) {
 		{"1ubi", "How many helices contain a lysine?", "", "I did not understand"},
 		{"1ubi", "What is the charge of the helix?", "charge", "α-helix ILE 23 to GLU 34 (chain A) with 12 residues " +
 			"has a net charge of"},
+		{"dimer", "Which helix is the longest?", "secondary structure", "The longest helix of each chain: α-helix ILE 23"},
+		{"dimer", "Which strand of chain A is the shortest?", "secondary structure", "The shortest strand: β-strand LYS 48"},
+		{"dimer", "What could I mutate to alanine?", "", "what a mutation would do"},
+		{"dimer", "Can I mutate residue 6 of chain A to a cysteine?", "", "what a mutation would do"},
+		{"dimer", "Which alanines could I mutate?", "candidates", "ALA 28 (chain A) is not a candidate"},
 		{"dimer", "What is the mass of the complex?", "weight", "Together these chains weigh 12103.9 Da."},
 		{"dimer", "Where are the loops?", "secondary structure", "Chain A has 8 loops: MET 1 (1 residue), LEU 8 to LYS 11"},
 		{"dimer", "Where are the loops of chain B?", "secondary structure", "Chain B has 4 loops: GLU 1 to THR 4 (4 residues)"},

@@ -132,7 +132,7 @@ func (r *reader) item(i int) {
 		r.joined = r.joined && !strings.HasPrefix(strings.ToLower(it.text), "but")
 	case "all":
 		r.all = true
-	case "@nth", "longest":
+	case "@nth", "longest", "shortest":
 		r.which = append(r.which, it)
 	case "residue":
 		if k := len(r.which) - 1; k >= 0 && r.which[k].concept == "@nth" { // the second residue of the helix

@@ -86,7 +86,34 @@ func (s *scanner) scan(words []string) []item {
 			s.add(1, item{concept: "?"})
 		}
 	}
-	return withChains(s.items)
+	return withChains(withMutations(withSuperlatives(s.items)))
+}
+
+// withSuperlatives puts a superlative at the end in front of the segments that it is of: which helix is the longest.
+func withSuperlatives(items []item) []item {
+	last := len(items) - 1
+	k := slices.IndexFunc(items, func(it item) bool { return vocabulary().states[it.concept].letters != "" })
+	if k < 1 || !items[k-1].is("which what") || !items[last].is("longest shortest") ||
+		slices.ContainsFunc(items[k+1:last], func(it item) bool { return !it.is("filler ask of in chain @chain") }) {
+		return items
+	}
+	return slices.Concat(items[:k], items[last:], items[k:last])
+}
+
+// withMutations finds what residues would be mutated to, which selects none: what could I mutate to alanine.
+func withMutations(items []item) []item {
+	from := slices.IndexFunc(items, func(it item) bool { return it.concept == "mutable" })
+	for to := from + 1; from >= 0 && to < len(items); to++ {
+		if !oneOf(strings.ToLower(items[to].text), "to into") {
+			continue
+		}
+		for k := to + 1; k < len(items) && items[k].is("filler any @name @class"); k++ {
+			if items[k].is("@name @class") {
+				items[k] = item{concept: "!mutation", text: textOf(items[to : k+1])}
+			}
+		}
+	}
+	return items
 }
 
 // withChains adds to residues the chain that follows them: Lys6 of chain B; residues 5, 8 and 9 in chain A. A ligand
