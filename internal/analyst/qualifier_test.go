@@ -67,6 +67,9 @@ func TestReach(t *testing.T) {
 		{"1ubi", "How many helices contain a lysine?", "", "I did not understand"},
 		{"1ubi", "What is the charge of the helix?", "charge", "α-helix ILE 23 to GLU 34 (chain A) with 12 residues " +
 			"has a net charge of"},
+		{"nucleic", "How many DA are there?", "residues", "1 of 14 residues (7.1 %) are DA: DA 5 (chain D)"},
+		{"nucleic", "How many Da is chain D?", "weight", "1887.2 Da"},
+		{"modified", "Is there a phosphoserine?", "residues", "1 of 20 residues (5.0 %) are SEP: SEP 13 (chain A)"},
 		{"dimer", "Which helix is the longest?", "secondary structure", "The longest helix of each chain: α-helix ILE 23"},
 		{"dimer", "Which strand of chain A is the shortest?", "secondary structure", "The shortest strand: β-strand LYS 48"},
 		{"dimer", "What could I mutate to alanine?", "", "what a mutation would do"},

@@ -74,6 +74,8 @@ func (s *scanner) scan(words []string) []item {
 	s.shouted = text == strings.ToUpper(text)
 	for len(s.words) > 0 {
 		switch concept, n := vocabulary().lookup(s.words); {
+		case n == 3 && s.words[2] == "DA" && !s.shouted && len(s.polymersOf("dna")) > 0: // how many DA: no daltons
+			s.phrase("howmany", 2)
 		case s.rule():
 		case n > 1:
 			s.phrase(concept, n)
