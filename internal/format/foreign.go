@@ -23,6 +23,10 @@ var foreignKinds = []struct {
 		`(?m:^(ATOM  |HETATM) *[0-9]+ )`), structureText + "PDB format" + structureHint},
 	{regexp.MustCompile(`^.*\n.*\n.*\n?.*V[23]000[ \t]*\n`), "is a molecule in the format SDF; give a ligand as its " +
 		"SMILES or CCD code, or the file as one of constraints.components"},
+	{regexp.MustCompile(`^@<TRIPOS>`), "is a molecule in the format MOL2; give a ligand as its SMILES or CCD code"},
+	{regexp.MustCompile(`^restraint_id,`), "is a list of restraints of Chai-1; give the sequences as FASTA, and the " +
+		"restraints as constraints of the job"},
+	{regexp.MustCompile(`^##gff-version`), "is an annotation (GFF); give the sequences as FASTA"},
 	{regexp.MustCompile(`^LOCUS\s|^ORIGIN\b`), "is an entry of GenBank; download it as FASTA"},
 	{regexp.MustCompile(`^ID   \S`), "is an entry of UniProt or EMBL; download it as FASTA"},
 	{regexp.MustCompile(`^InChI`), "is an InChI; give a ligand as its SMILES, with a header such as >L|smiles"},

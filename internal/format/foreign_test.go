@@ -24,6 +24,10 @@ func TestForeignFiles(t *testing.T) {
 		{"\n  RDKit\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0 0.0 0.0 C\n", "is a molecule in the format SDF"},
 		{"ethanol\n  RDKit\n\n  0  0  0     0  0            999 V3000\n", "is a molecule in the format SDF"},
 		{"LOCUS       NP_000509  147 aa\nDEFINITION  hemoglobin\n" + genbank, "is an entry of GenBank; download it as FASTA"},
+		{"@<TRIPOS>MOLECULE\nbenzene\n", "is a molecule in the format MOL2; give a ligand as its SMILES or CCD code"},
+		{"restraint_id,chainA,res_idxA,chainB,res_idxB,connection_type\nr1,A,C387,B,Y101,contact\n", "is a list of " +
+			"restraints of Chai-1; give the sequences as FASTA, and the restraints as constraints of the job"},
+		{"##gff-version 3\nchr1\t.\tgene\t1\t10\n", "is an annotation (GFF); give the sequences as FASTA"},
 		{genbank, "is an entry of GenBank; download it as FASTA"},
 		{"ID   HBB_HUMAN   Reviewed;  147 AA.\nSQ   SEQUENCE\n     MVHLTPEEKS\n//\n", "is an entry of UniProt or EMBL"},
 		{"<?xml version=\"1.0\"?>\n<uniprot/>\n", "is XML"},
