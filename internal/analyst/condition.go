@@ -233,7 +233,9 @@ func pickRuns(runs [][]int, which item) [][]int {
 
 func byLength(a, b []int) int { return len(a) - len(b) }
 
-func ofLength(runs [][]int, n int) [][]int { return keep(runs, func(run []int) bool { return len(run) == n }) }
+func ofLength(runs [][]int, n int) [][]int {
+	return keep(runs, func(run []int) bool { return len(run) == n })
+}
 
 // isOneOf reports whether a ligand has one of some names: HEM, HEM 1, HEM of chain B, HEM 1 of chain B, FE/FE2.
 func isOneOf(r facts.ResidueRef, names []string) bool {

@@ -301,6 +301,10 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	for i := range s.Chains {
 		s.Chains[i].tidy()
 	}
+	if twice := s.twice(); twice != "" {
+		return nil, &ParseError{Format: b.in.format, Reason: "chain " + twice + " is there twice in the same place; want " +
+			"it once"}
+	}
 	s.distinguish()
 	s.setLabels()
 	for i, n := range s.entities() {
@@ -410,6 +414,34 @@ func (c *Chain) authNumbers() []int {
 		}
 	}
 	return out
+}
+
+// twice returns the id of a chain whose polymer is there a second time in the same place, as in a file that was
+// appended to itself; empty: there is none.
+func (s *Structure) twice() string {
+	type place struct {
+		id  string
+		pos Vec // of the first atom
+	}
+	seen := map[place]*Chain{}
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		if !c.Kind.Polymer() || len(c.Residues[0].Atoms) == 0 {
+			continue
+		}
+		at := place{c.ID, c.Residues[0].Atoms[0].Pos}
+		if seen[at] != nil && slices.EqualFunc(seen[at].Residues, c.Residues, samePlace) {
+			return c.ID
+		}
+		seen[at] = c
+	}
+	return ""
+}
+
+func samePlace(a, b Residue) bool {
+	return a.Comp == b.Comp && slices.EqualFunc(a.Atoms, b.Atoms, func(a, b Atom) bool {
+		return a.Name == b.Name && a.Pos == b.Pos
+	})
 }
 
 // distinguish gives polymers that have the id of a polymer before them another one: A-2 for the second A. FileID has

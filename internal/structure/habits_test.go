@@ -190,6 +190,17 @@ func TestTERInPDBFiles(t *testing.T) {
 		}
 		return out
 	}
+	pair := join(1, 2, 0)
+	shifted := func(by float64) (out string) { // the pair, by Å along x
+		for line := range strings.Lines(pair) {
+			var x float64
+			if _, err := fmt.Sscan(line[min(30, len(line)):min(38, len(line))], &x); err == nil {
+				line = fmt.Sprintf("%s%8.3f%s", line[:30], x+by, line[38:])
+			}
+			out += line
+		}
+		return out
+	}
 	moved := strings.NewReplacer(" A   7 ", " A   9 ").Replace(residues[7])
 	for _, test := range []struct{ name, text, want string }{
 		{"inside", join(1, 2, 0, 3, 4, 0), "A protein MET1 GLN2 ILE3 PHE4"},
@@ -197,8 +208,8 @@ func TestTERInPDBFiles(t *testing.T) {
 		{"after a whole molecule", join(1, 2) + strings.Replace(residues[2][:81], " N   GLN", " OXT GLN", 1) + join(0,
 			5, 6, 0),
 			"A protein MET1 GLN2; A-2 protein VAL5 LYS6"},
-		{"before a copy", join(1, 2, 0, 1, 2, 0), "A protein MET1 GLN2; A-2 protein MET1 GLN2"},
-		{"three copies", join(1, 2, 0, 1, 2, 0, 1, 2, 0),
+		{"before a copy", pair + shifted(30), "A protein MET1 GLN2; A-2 protein MET1 GLN2"},
+		{"three copies", pair + shifted(30) + shifted(60),
 			"A protein MET1 GLN2; A-2 protein MET1 GLN2; A-3 protein MET1 GLN2"},
 		{"numbers that go on far away", join(1, 2, 0) + strings.ReplaceAll(residues[8], " A   8 ", " A   3 "),
 			"A protein MET1 GLN2; A-2 protein LEU3"},
@@ -210,6 +221,12 @@ func TestTERInPDBFiles(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		} else if got := strings.Join(summary(s), "; "); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+	const want = "PDB file: chain A is there twice in the same place; want it once"
+	for name, text := range map[string]string{"appended": pair + pair, "between others": pair + shifted(30) + pair} {
+		if _, err := ReadPDB(strings.NewReader(text), Limits{}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
 }
