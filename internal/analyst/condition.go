@@ -252,7 +252,8 @@ func isOneOf(r facts.ResidueRef, names []string) bool {
 func (q *query) noLigand(name string) string {
 	var sites []int
 	for _, l := range q.f.Ligands {
-		if slices.ContainsFunc(q.x.Sites[l.Site].Residue.Atoms, func(a structure.Atom) bool { return a.Element == name }) {
+		atoms := q.x.Sites[l.Site].Residue.Atoms
+		if slices.ContainsFunc(atoms, func(a structure.Atom) bool { return a.Element == name }) {
 			sites = append(sites, l.Site)
 		}
 	}

@@ -44,8 +44,9 @@ func (q *query) groups() (out []group) {
 			add(q.spanWithCount(run), run)
 		}
 	case plain && q.conds.only(ofState, ofChain):
-		for _, run := range q.segments(sites, q.conds.states()) {
-			add(fmt.Sprintf("%s %s with %s", q.segmentName(run, q.conds.states()), q.x.Span(run), residues(len(run))), run)
+		states := q.conds.states()
+		for _, run := range q.segments(sites, states) {
+			add(fmt.Sprintf("%s %s with %s", q.segmentName(run, states), q.x.Span(run), residues(len(run))), run)
 		}
 	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.x.Runs(sites)) == 1:
 		add(q.spanWithCount(sites), sites)

@@ -95,7 +95,8 @@ func residueLines(plddt []float64) []string {
 	case low == len(plddt):
 		return []string{"No residue is above 70."}
 	}
-	return []string{fmt.Sprintf("%d of %d residues %s at 70 or below.", low, len(plddt), words.Plural(low, "is", "are"))}
+	are := words.Plural(low, "is", "are")
+	return []string{fmt.Sprintf("%d of %d residues %s at 70 or below.", low, len(plddt), are)}
 }
 
 // ptmLines says what the pTM of a single chain means.

@@ -302,8 +302,8 @@ func (b *builder) structure(e entities) (*Structure, error) {
 		s.Chains[i].tidy()
 	}
 	if twice := s.twice(); twice != "" {
-		return nil, &ParseError{Format: b.in.format, Reason: "chain " + twice + " is there twice in the same place; want " +
-			"it once"}
+		reason := "chain " + twice + " is there twice in the same place; want it once"
+		return nil, &ParseError{Format: b.in.format, Reason: reason}
 	}
 	s.distinguish()
 	s.setLabels()
