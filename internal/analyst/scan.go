@@ -122,38 +122,37 @@ func withMutations(items []item) []item {
 // can only be of a chain: the zinc of chain B.
 func withChains(items []item) (out []item) {
 	for _, it := range items {
-		k := len(out) - 1
+		n, k := len(out), len(out)-1
 		for k >= 0 && out[k].is("of in filler") {
 			k--
 		}
-		names := it.concept == "@chain" && it.unclear == ""
-		if n := len(out); names && n > 1 && out[n-1].concept == "of" && out[n-2].concept == "@ligand" {
+		isChain := it.concept == "@chain" && it.unclear == ""
+		isKind := it.is("rna dna nucleic protein") && it.kind() != ""
+		afterResidues := k >= 0 && out[k].concept == "@residue"
+		switch {
+		case isChain && n > 1 && out[n-1].concept == "of" && out[n-2].concept == "@ligand":
 			out[n-2].names = []string{out[n-2].names[0] + " of chain " + it.names[0]}
-			continue
-		}
-		if kind := it.kind(); kind != "" && it.is("rna dna nucleic protein") && k >= 0 && k < len(out)-1 &&
-			out[k].concept == "@residue" {
+		case isChain && afterResidues && out[k].mention.chain == "":
 			out = out[:k+1]
-			for ; k >= 0 && out[k].is("@residue & or filler"); k-- {
-				out[k].mention.kind = cmp.Or(out[k].mention.kind, kind)
-			}
-			continue
-		}
-		if n := len(out); n > 0 && it.concept == "@residue" && out[n-1].kind() != "" {
+			describeLast(out, func(m *mention) { m.chain = cmp.Or(m.chain, it.names[0]) })
+		case isKind && afterResidues && k < n-1:
+			out = out[:k+1]
+			describeLast(out, func(m *mention) { m.kind = cmp.Or(m.kind, it.kind()) })
+		case it.concept == "@residue" && n > 0 && out[n-1].kind() != "":
 			it.mention.kind = cmp.Or(it.mention.kind, out[n-1].kind())
 			out = append(out[:n-1], it)
-			continue
-		}
-		if !names || k < 0 || out[k].concept != "@residue" || out[k].mention.chain != "" {
+		default:
 			out = append(out, it)
-			continue
-		}
-		out = out[:k+1]
-		for ; k >= 0 && out[k].is("@residue & or filler"); k-- {
-			out[k].mention.chain = cmp.Or(out[k].mention.chain, it.names[0])
 		}
 	}
 	return out
+}
+
+// describeLast adds to each of the residues at the end of a list.
+func describeLast(items []item, add func(*mention)) {
+	for k := len(items) - 1; k >= 0 && items[k].is("@residue & or filler"); k-- {
+		add(&items[k].mention)
+	}
 }
 
 // rule applies the first rule that fits. A number with a unit after it is nothing that these read, but for a residue
