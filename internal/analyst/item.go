@@ -2,7 +2,6 @@ package analyst
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
 	"pleat/internal/structure"
@@ -65,11 +64,11 @@ func texts(items []item) (out []string) {
 
 // mention is a residue or a range of residues as a question names it.
 type mention struct {
-	chain  string        // empty where the question does not name one
-	kind   string        // of polymer, by its concept; empty: any
-	lo, hi residueNumber // both the same for one residue; of no meaning if first is set
-	names  []string      // component codes of which the residue, or the first of a range, is one; nil: any
-	last   []string      // the same for the last of a range
+	chain  string                  // empty where the question does not name one
+	kind   string                  // of polymer, by its concept; empty: any
+	lo, hi structure.ResidueNumber // both the same for one residue; of no meaning if first is set
+	names  []string                // component codes of which the residue, or the first of a range, is one; nil: any
+	last   []string                // the same for the last of a range
 	// first is so many residues from the beginning of the chain or, if negative, from its end.
 	first int
 }
@@ -77,25 +76,19 @@ type mention struct {
 // single reports whether the mention means one residue.
 func (m mention) single() bool { return m.first == 0 && m.lo == m.hi || m.first == 1 || m.first == -1 }
 
-// residueNumber is a number as files give it to residues: it may be negative, and have an insertion code.
-type residueNumber struct {
-	value int
-	ins   string
-}
-
 // beginning stands for the number of the first residue of a chain, whatever it is.
 const beginning = math.MinInt
 
-// String returns the number as files show it: -3, 82, 82A.
-func (n residueNumber) String() string {
-	if n.value == beginning {
+// numberText returns the number of a mention as files show it: -3, 82, 82A.
+func numberText(n structure.ResidueNumber) string {
+	if n.Value == beginning {
 		return "the beginning"
 	}
-	return strconv.Itoa(n.value) + n.ins
+	return n.String()
 }
 
 // parseNumber reads a number with or without an insertion code.
-func parseNumber(text string) residueNumber {
+func parseNumber(text string) structure.ResidueNumber {
 	n, _ := structure.ParseResidueNumber(text) // patterns let nothing else pass
-	return residueNumber{n.Value, n.Ins}
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pleat/internal/facts"
+	"pleat/internal/structure"
 	"pleat/internal/words"
 )
 
@@ -41,7 +42,7 @@ func unclear(m []string, one, other string) []item {
 func (m mention) String() string {
 	text := named(m.names, m.lo)
 	if m.lo != m.hi {
-		text = fmt.Sprintf("residues %s to %s", m.lo, m.hi)
+		text = fmt.Sprintf("residues %s to %s", numberText(m.lo), m.hi)
 	}
 	if m.chain != "" {
 		text += " of chain " + m.chain
@@ -112,7 +113,7 @@ func withSign(joint string, m mention) []mention {
 		return []mention{m}
 	}
 	negative := m
-	negative.lo.value = -negative.lo.value
+	negative.lo.Value = -negative.lo.Value
 	if m.lo == m.hi {
 		negative.hi = negative.lo
 	}
@@ -237,13 +238,13 @@ func (s *scanner) upTo(m []string) []item {
 		return nil
 	}
 	to := parseNumber(m[1])
-	return []item{{concept: "@residue", mention: mention{lo: residueNumber{value: beginning}, hi: to}}}
+	return []item{{concept: "@residue", mention: mention{lo: structure.ResidueNumber{Value: beginning}, hi: to}}}
 }
 
 // openEnd refuses a range without its last residue.
 func (s *scanner) openEnd(m []string) []item {
 	why := fmt.Sprintf("“%s” does not name the last residue; please name both ends, such as residues %s to %d.",
-		strings.TrimSpace(m[0]), m[1], parseNumber(m[1]).value+9)
+		strings.TrimSpace(m[0]), m[1], parseNumber(m[1]).Value+9)
 	return []item{{concept: "@residue", unclear: why}}
 }
 
@@ -304,10 +305,10 @@ func (s *scanner) isRange(n int) bool {
 // of a distance if an insertion code shows that they are no distances.
 func (s *scanner) betweenNumbers(m []string) []item {
 	r := residue(m[1], m[2])
-	coded := r.lo.ins != "" || r.hi.ins != ""
+	coded := r.lo.Ins != "" || r.hi.Ins != ""
 	announced := vocabulary().matches("isAnnounced", m[0])
 	value := (s.has("charge") || s.has("pi")) && !s.has("residue") // is the charge between -2 and 3?
-	if s.measures() && coded && (max(r.lo.value, r.hi.value) > maxRadius || s.exists(r)) {
+	if s.measures() && coded && (max(r.lo.Value, r.hi.Value) > maxRadius || s.exists(r)) {
 		return slices.Concat(s.choose(m, residue(m[1], "")), []item{{concept: "&"}}, s.choose(m, residue(m[2], "")))
 	}
 	ends := s.measures() || vocabulary().find(s.last) == "contact"
@@ -326,7 +327,7 @@ func (s *scanner) bareNumber(m []string) []item {
 		k--
 	}
 	r := residue(m[1], m[4])
-	coded := r.lo.ins != "" || r.hi.ins != ""
+	coded := r.lo.Ins != "" || r.hi.Ins != ""
 	listed := k >= 0 && k < last && s.items[k].concept == "@residue"
 	if s.isPhrase(m, m[1]) {
 		return nil

@@ -255,9 +255,10 @@ func TestWrittenNumbers(t *testing.T) {
 // A range goes by the order in the chain: in the numbering of chymotrypsin 184A stands before 184.
 func TestRangeGoesByOrder(t *testing.T) {
 	s := load(t, "kabat")
-	for i, number := range []residueNumber{{184, "A"}, {184, ""}, {185, ""}, {180, ""}, {181, ""}} {
+	for i, number := range []structure.ResidueNumber{{Value: 184, Ins: "A"}, {Value: 184}, {Value: 185}, {Value: 180},
+		{Value: 181}} {
 		r := &s.Chains[0].Residues[i]
-		r.Auth, r.Ins = number.value, number.ins
+		r.Auth, r.Ins = number.Value, number.Ins
 	}
 	s.Chains[0].Residues = s.Chains[0].Residues[:5]
 	f := mustDigest(t, s, facts.Extra{})

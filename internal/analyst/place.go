@@ -21,7 +21,7 @@ func (q *query) placeCondition(m mention) *condition {
 	case m.first != 0:
 		wording = fmt.Sprintf("among the %s %s of the chain (%s)", end, residues(max(m.first, -m.first)),
 			q.x.Span(sites))
-	case m.lo.value == beginning:
+	case m.lo.Value == beginning:
 		wording = "up to residue " + m.hi.String()
 	case m.lo != m.hi:
 		wording = fmt.Sprintf("at %s to %s", m.lo, m.hi)
@@ -116,11 +116,11 @@ func (f finder) noKind(kind string) string {
 }
 
 // named writes a residue with its component code, if a question names one.
-func named(names []string, n residueNumber) string {
+func named(names []string, n structure.ResidueNumber) string {
 	if names == nil {
-		return "residue " + n.String()
+		return "residue " + numberText(n)
 	}
-	return names[0] + " " + n.String()
+	return names[0] + " " + numberText(n)
 }
 
 // areNamed reports whether the ends of a range, or a residue, have the names by which a mention calls them.
@@ -128,17 +128,17 @@ func (f finder) areNamed(sites []int, m mention) bool {
 	if len(sites) == 0 {
 		return false
 	}
-	is := func(number residueNumber, names []string) bool {
+	is := func(number structure.ResidueNumber, names []string) bool {
 		return names == nil || slices.ContainsFunc(sites, func(i int) bool {
-			return number.is(f.x.Sites[i].Ref) && f.x.Sites[i].Is(names)
+			return hasNumber(f.x.Sites[i].Ref, number) && f.x.Sites[i].Is(names)
 		})
 	}
 	return is(m.lo, m.names) && is(m.hi, m.last)
 }
 
 // is reports whether a residue has the number; the case of an insertion code does not matter.
-func (n residueNumber) is(r facts.ResidueRef) bool {
-	return n.value == r.Number && strings.EqualFold(n.ins, r.Ins)
+func hasNumber(r facts.ResidueRef, n structure.ResidueNumber) bool {
+	return n.Value == r.Number && strings.EqualFold(n.Ins, r.Ins)
 }
 
 // locate returns the sites of one polymer that a mention means. A range that begins before the chain or ends after it
@@ -163,16 +163,16 @@ func (f finder) locate(p facts.Polymer, m mention) (sites []int, problem string)
 
 // clipped returns the sites of a range of which the polymer lacks an end: from the end that it has, by the order in the
 // chain, to the number of the other.
-func (f finder) clipped(p facts.Polymer, lo, hi residueNumber) (sites []int, problem string) {
-	if lo.value > hi.value {
+func (f finder) clipped(p facts.Polymer, lo, hi structure.ResidueNumber) (sites []int, problem string) {
+	if lo.Value > hi.Value {
 		lo, hi = hi, lo
 	}
 	from, to := f.sitesAt(p, lo), f.sitesAt(p, hi)
 	sites = keep(f.span(p.Lo, p.Hi), func(i int) bool {
 		n, begun, ended := f.x.Sites[i].Ref.Number, len(from) > 0 && i >= from[0], len(to) > 0 && i > to[len(to)-1]
-		return (begun || len(from) == 0 && n >= lo.value) && !(ended || len(to) == 0 && n >= hi.value)
+		return (begun || len(from) == 0 && n >= lo.Value) && !(ended || len(to) == 0 && n >= hi.Value)
 	})
-	if len(sites) == 0 || lo.ins != "" && len(from) == 0 || hi.ins != "" && len(to) == 0 {
+	if len(sites) == 0 || lo.Ins != "" && len(from) == 0 || hi.Ins != "" && len(to) == 0 {
 		return nil, ""
 	}
 	ascends := func(a, b facts.Site) int { return a.Ref.Number - b.Ref.Number }
@@ -194,17 +194,17 @@ func (f finder) span(lo, hi int) (sites []int) {
 
 // sitesAt returns the sites of a polymer with a number: with exactly its insertion code or, if there is none, with the
 // code in the other case.
-func (f finder) sitesAt(p facts.Polymer, n residueNumber) (sites []int) {
-	all, exact := f.x.At(n.value), false
+func (f finder) sitesAt(p facts.Polymer, n structure.ResidueNumber) (sites []int) {
+	all, exact := f.x.At(n.Value), false
 	from, _ := slices.BinarySearch(all, p.Lo)
 	to, _ := slices.BinarySearch(all, p.Hi)
 	f.look(to - from)
 	for _, i := range all[from:to] {
-		if r := f.x.Sites[i].Ref; n.is(r) {
-			sites, exact = append(sites, i), exact || r.Ins == n.ins
+		if r := f.x.Sites[i].Ref; hasNumber(r, n) {
+			sites, exact = append(sites, i), exact || r.Ins == n.Ins
 		}
 	}
-	return keep(sites, func(i int) bool { return !exact || f.x.Sites[i].Ref.Ins == n.ins })
+	return keep(sites, func(i int) bool { return !exact || f.x.Sites[i].Ref.Ins == n.Ins })
 }
 
 // maxRanges is how many chains a refusal describes, and maxChains how many it names.
@@ -213,9 +213,9 @@ const maxRanges, maxChains = 6, 20
 // noResidue says that the structure has no residue that a mention could mean, and what it has instead.
 func (f finder) noResidue(polymers []facts.Polymer, m mention) string {
 	x := f.x
-	for _, end := range []residueNumber{m.lo, m.hi} {
+	for _, end := range []structure.ResidueNumber{m.lo, m.hi} {
 		has := func(p facts.Polymer) bool { return len(f.sitesAt(p, end)) > 0 }
-		if m.lo != m.hi && end.ins != "" && !slices.ContainsFunc(x.Polymers, has) {
+		if m.lo != m.hi && end.Ins != "" && !slices.ContainsFunc(x.Polymers, has) {
 			m.lo, m.hi = end, end
 		}
 	}
@@ -227,12 +227,12 @@ func (f finder) noResidue(polymers []facts.Polymer, m mention) string {
 	}
 	var others []int
 	if m.single() {
-		others = keep(x.At(m.lo.value), func(i int) bool { return m.chain == "" || x.Sites[i].Ref.Chain == m.chain })
+		others = keep(x.At(m.lo.Value), func(i int) bool { return m.chain == "" || x.Sites[i].Ref.Chain == m.chain })
 		f.look(len(others))
 	}
 	number := m.lo.String()
 	if m.lo != m.hi {
-		number = fmt.Sprintf("from %s to %s", m.lo, m.hi)
+		number = fmt.Sprintf("from %s to %s", numberText(m.lo), m.hi)
 	}
 	has := facts.OrNone(words.Join(ranges, maxRanges))
 	if len(others) > 0 {
