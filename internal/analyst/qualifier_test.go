@@ -70,6 +70,8 @@ func TestReach(t *testing.T) {
 		{"nucleic", "How many DA are there?", "residues", "1 of 14 residues (7.1 %) are DA: DA 5 (chain D)"},
 		{"nucleic", "How many Da is chain D?", "weight", "1887.2 Da"},
 		{"modified", "Is there a phosphoserine?", "residues", "1 of 20 residues (5.0 %) are SEP: SEP 13 (chain A)"},
+		{"dimer", "What is the distance between CA of residue 5 and CA of residue 20 in chain A?", "distance",
+			"CA of VAL 5 (chain A) and atom CA of SER 20 (chain A)"},
 		{"dimer", "Which helix is the longest?", "secondary structure", "The longest helix of each chain: α-helix ILE 23"},
 		{"dimer", "Which strand of chain A is the shortest?", "secondary structure", "The shortest strand: β-strand LYS 48"},
 		{"dimer", "What could I mutate to alanine?", "", "what a mutation would do"},

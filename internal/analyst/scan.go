@@ -150,7 +150,7 @@ func withChains(items []item) (out []item) {
 
 // describeLast adds to each of the residues at the end of a list.
 func describeLast(items []item, add func(*mention)) {
-	for k := len(items) - 1; k >= 0 && items[k].is("@residue & or filler"); k-- {
+	for k := len(items) - 1; k >= 0 && items[k].is("@residue & or filler @atom of"); k-- {
 		add(&items[k].mention)
 	}
 }
