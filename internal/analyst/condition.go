@@ -198,7 +198,7 @@ func (q *query) segment(st state, all []int, which item) *condition {
 		listed := keep(all[from:to], func(i int) bool { return q.x.Sites[i].State != structure.Bridge })
 		for _, run := range pickRuns(q.segments(listed, st.letters), which) {
 			sites = append(sites, run...)
-			names = append(names, q.segmentName(run, st.letters)+" "+q.x.Span(run))
+			names = append(names, q.segmentName(run[0], st.letters)+" "+q.x.Span(run))
 		}
 	}
 	text := cmp.Or(words.Join(names, 6), "there is none")

@@ -46,7 +46,7 @@ func (q *query) groups() (out []group) {
 	case plain && q.conds.only(ofState, ofChain):
 		states := q.conds.states()
 		for _, run := range q.segments(sites, states) {
-			add(fmt.Sprintf("%s %s with %s", q.segmentName(run, states), q.x.Span(run), residues(len(run))), run)
+			add(fmt.Sprintf("%s %s with %s", q.segmentName(run[0], states), q.x.Span(run), residues(len(run))), run)
 		}
 	case plain && len(q.conds) == 1 && q.conds.only(ofPlace, ofChain) && len(q.x.Runs(sites)) == 1:
 		add(q.spanWithCount(sites), sites)
@@ -332,20 +332,26 @@ const loopStates = "TS-"
 // isLoop reports whether some states are those of loops.
 func isLoop(states string) bool { return strings.Contains(states, loopStates) }
 
-// segments cuts sites in file order into helices, strands, turns and bends, or into loops if states are theirs.
-func (q *query) segments(sites []int, states string) [][]int {
-	if isLoop(states) {
-		return q.x.Runs(sites)
+// segments cuts sites in file order into helices, strands, turns and bends; what is neither helix nor strand into loops
+// if they are among the states.
+func (q *query) segments(sites []int, states string) (out [][]int) {
+	for _, run := range q.x.Runs(sites) {
+		for from, i := 0, 1; i <= len(run); i++ {
+			if i == len(run) || q.segmentName(run[from], states) != q.segmentName(run[i], states) {
+				out, from = append(out, run[from:i]), i
+			}
+		}
 	}
-	return q.x.Segments(sites)
+	return out
 }
 
-// segmentName is what one of the segments is called.
-func (q *query) segmentName(run []int, states string) string {
-	if isLoop(states) {
+// segmentName is what the segment with a site is called.
+func (q *query) segmentName(site int, states string) string {
+	state := q.x.Sites[site].State
+	if isLoop(states) && strings.IndexByte(loopStates, state) >= 0 {
 		return "loop"
 	}
-	return facts.StateName(q.x.Sites[run[0]].State)
+	return facts.StateName(state)
 }
 
 // fold answers "how many helices are there", "where is the second strand" and "is it mostly helical". States that the

@@ -136,7 +136,7 @@ func (f finder) areNamed(sites []int, m mention) bool {
 	return is(m.lo, m.names) && is(m.hi, m.last)
 }
 
-// is reports whether a residue has the number; the case of an insertion code does not matter.
+// hasNumber reports whether a residue has a number; the case of an insertion code does not matter.
 func hasNumber(r facts.ResidueRef, n structure.ResidueNumber) bool {
 	return n.Value == r.Number && strings.EqualFold(n.Ins, r.Ins)
 }

@@ -79,6 +79,9 @@ func TestReach(t *testing.T) {
 		{"dimer", "Which alanines could I mutate?", "candidates", "ALA 28 (chain A) is not a candidate"},
 		{"dimer", "What is the mass of the complex?", "weight", "Together these chains weigh 12103.9 Da."},
 		{"dimer", "Where are the loops?", "secondary structure", "Chain A has 8 loops: MET 1 (1 residue), LEU 8 to LYS 11"},
+		{"dimer", "What is the length of the loops and helices of chain B?", "length",
+			"Loop ARG 13 to ASN 14 (chain B) with 2 residues has 2 residues with coordinates, ARG 13 to ASN 14 (chain B). " +
+				"α-helix GLU 15 to LYS 24"},
 		{"dimer", "Where are the loops of chain B?", "secondary structure", "Chain B has 4 loops: GLU 1 to THR 4 (4 residues)"},
 		{"dimer", "How many turns are there?", "secondary structure", "Chain A has 6 turns: LEU 8 to THR 9 (2 residues)"},
 		{"dimer", "Which bends are there?", "secondary structure", "Chain B has 1 bend: TYR 7 to GLY 9 (3 residues)"},
