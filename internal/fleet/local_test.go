@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// waits is a worker that says its name and arguments and ends when its file go exists.
+// waits is a worker that says its name and arguments and ends when its file go exists. A test that starts it waits for
+// its end, so that nothing writes into its folder any more when that is removed.
 func waits(t *testing.T) (w WorkerSpec, dir string) {
 	dir = t.TempDir()
 	program := filepath.Join(dir, "worker")
@@ -23,7 +24,7 @@ func waits(t *testing.T) (w WorkerSpec, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	t.Cleanup(func() { // also after a failure
 		if err := os.WriteFile(filepath.Join(dir, "w.go"), nil, 0o600); err != nil {
 			t.Error(err)
 		}
@@ -34,6 +35,23 @@ func waits(t *testing.T) (w WorkerSpec, dir string) {
 		Args:    []string{filepath.Join(dir, "w"), "two words", "$(id)"},
 		Options: map[string]string{"output": filepath.Join(dir, "log")},
 	}, dir
+}
+
+// endWorker ends a worker of waits, a child of this process, and waits until it has ended.
+func endWorker(t *testing.T, dir, number string) {
+	t.Helper()
+	pid, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "w.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
+			return // ECHILD: List has waited for it
+		}
+	}
 }
 
 // TestLocal follows a worker from its start to its end, seen by the fleet that started it and by the one that follows.
@@ -79,7 +97,7 @@ func TestLocal(t *testing.T) {
 // TestLocalSession checks that a worker does not get the signals of the fleet's terminal or process group.
 func TestLocalSession(t *testing.T) {
 	t.Parallel()
-	w, _ := waits(t)
+	w, dir := waits(t)
 	l := &Local{Dir: t.TempDir()}
 	ref, err := l.Submit(t.Context(), w)
 	if err != nil {
@@ -89,7 +107,9 @@ func TestLocalSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := strconv.Atoi(strings.Fields(string(note))[0])
+	number, _, _ := strings.Cut(string(note), " ")
+	defer endWorker(t, dir, number)
+	pid, err := strconv.Atoi(number)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +121,7 @@ func TestLocalSession(t *testing.T) {
 // TestLocalReusedNumber: a process that has the number of a worker that ended is another process.
 func TestLocalReusedNumber(t *testing.T) {
 	t.Parallel()
-	w, _ := waits(t)
+	w, dir := waits(t)
 	l := &Local{Dir: t.TempDir()}
 	ref, err := l.Submit(t.Context(), w)
 	if err != nil {
@@ -112,6 +132,7 @@ func TestLocalReusedNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	number, _, _ := strings.Cut(string(note), " ")
+	defer endWorker(t, dir, number)
 	if err := os.WriteFile(l.file(ref, processSuffix), []byte(number+" 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
