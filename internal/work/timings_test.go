@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,12 +60,13 @@ func TestTimings(t *testing.T) {
 	onEachService(t, func(t *testing.T, f *fixture) {
 		server := msatest.New(t)
 		server.Known = true
+		var failed atomic.Bool // not w.Attempt: a remote worker may have returned an attempt before it began
 		broken := scripted{func(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 			switch w.Fold.Name {
 			case "refused":
 				return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, "no")}
 			case "again":
-				if w.Attempt == 1 {
+				if failed.CompareAndSwap(false, true) {
 					return pleat.Output{Failure: &pleat.Failure{Kind: pleat.FailInternal, Message: "no", Retry: true}}
 				}
 			case "partly":
