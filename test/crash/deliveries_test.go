@@ -24,7 +24,7 @@ const publishRate = 100
 // TestKilledDeliveryWorkerLosesNothing kills the server with SIGKILL at every step of a delivery, and at
 // random, while events are published at 100 a second. Afterwards every acknowledged event must have been delivered to
 // the default endpoint, and those that failed, and no others, to a named one. Every repeat must carry the webhook-id of
-// the first, and no kill may have caused five repeats.
+// the first, and a kill repeats only deliveries that were under way, of which a busy machine has many.
 func TestKilledDeliveryWorkerLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -55,21 +55,21 @@ func killWhileDelivering(t *testing.T, database string) {
 		steps = append(steps, "random")
 	}
 	for _, step := range steps {
-		for left := 4; ; left-- { // a busy machine has more deliveries in flight than 100 events per second cause
+		for left := 4; ; left-- { // an attempt that fails on a busy machine is repeated too
 			_, before := named.Counts()
-			ids, repeats := killAt(t, n, w, job, step)
+			ids, repeats, held := killAt(t, n, w, job, step)
 			_, after := named.Counts()
 			repeats = max(repeats, after-before)
 			for id, failed := range ids {
 				acked[id] = failed
 			}
-			t.Logf("%s: %d events acknowledged, %d repeated", step, len(ids), repeats)
-			if repeats < 5 && len(ids) >= 10 {
+			t.Logf("%s: %d events acknowledged, %d deliveries held, %d repeated", step, len(ids), held, repeats)
+			if repeats <= held && len(ids) >= 10 {
 				break
 			}
 			if left == 0 {
-				t.Errorf("%s: %d events, of which %d were repeated, in the last of five tries; "+
-					"want at least 10, and fewer than 5 repeats", step, len(ids), repeats)
+				t.Errorf("%s: %d events, of which %d were repeated, in the last of five tries; want at least 10, and "+
+					"at most the %d repeats that were under way", step, len(ids), repeats, held)
 				break
 			}
 		}
@@ -102,10 +102,11 @@ func killWhileDelivering(t *testing.T, database string) {
 }
 
 // killAt kills the server at a step while events are published, and starts another, which delivers the rest. It returns
-// the events that were acknowledged, as publishUntilKilled does, and how many posts repeated an event.
+// the events that were acknowledged, as publishUntilKilled does, how many posts repeated an event, and how many
+// deliveries were under way at the kill.
 func killAt(
 	t *testing.T, n *testprogram.Node, w *testprogram.Recorder, job, step string,
-) (ids map[string]bool, repeats int) {
+) (ids map[string]bool, repeats, held int) {
 	t.Helper()
 	_, before := w.Counts()
 	env := n.Env
@@ -127,8 +128,9 @@ func killAt(
 	ids = publishUntilKilled(t, n.URL, job, tenth)
 	_ = n.Cmd.Wait()
 	n.Cmd = nil
-	n.Serve()
 	db := n.Open()
+	held = testprogram.QueryInt(t, db, "SELECT count(*) FROM task WHERE kind = 'deliver' AND state = 'running'")
+	n.Serve()
 	// An attempt that a busy machine fails is repeated after minutes.
 	testprogram.WaitUntil(t, 10*time.Minute, "every delivery has ended after "+step, func() bool {
 		return testprogram.QueryInt(t, db, "SELECT count(*) FROM delivery WHERE status <> 'SUCCEEDED'") == 0
@@ -136,7 +138,7 @@ func killAt(
 	n.Stop()
 	_ = db.Close()
 	_, after := w.Counts()
-	return ids, after - before
+	return ids, after - before, held
 }
 
 // publishUntilKilled publishes events until the server is gone, every fifth of which is a failure. It returns those
