@@ -107,18 +107,21 @@ func (q *query) measure(add func(*query, *part, group)) part {
 
 // addTotal adds what all chains have together of a topic that adds up, if it is known of each.
 func (q *query) addTotal(p *part, chains []group) {
-	charge, mass, weighed := 0.0, 0.0, true
-	for _, g := range chains {
-		charge += q.chargeAt(g.chain)
-		if weighed = weighed && g.chain.Mass != nil && g.chain.Unweighed == 0; weighed {
-			mass += *g.chain.Mass
+	sum := 0.0
+	switch q.topic.Name {
+	case "charge":
+		for _, g := range chains {
+			sum += q.chargeAt(g.chain)
 		}
-	}
-	switch {
-	case q.topic.Name == "charge":
-		p.add("Together these chains have %+.2f e. ", charge)
-	case q.topic.Name == "weight" && weighed:
-		p.add("Together these chains weigh %.1f Da. ", mass)
+		p.add("Together these chains have %+.2f e. ", sum)
+	case "weight":
+		for _, g := range chains {
+			if g.chain.Mass == nil || g.chain.Unweighed > 0 {
+				return
+			}
+			sum += *g.chain.Mass
+		}
+		p.add("Together these chains weigh %.1f Da. ", sum)
 	}
 }
 

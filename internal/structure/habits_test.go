@@ -216,12 +216,7 @@ func TestTERInPDBFiles(t *testing.T) {
 		{"too few numbers for the distance", join(1, 2, 3, 0) + strings.ReplaceAll(moved, " A   9 ", " A   5 "),
 			"A protein MET1 GLN2 ILE3; A-2 protein THR5"},
 	} {
-		s, err := ReadPDB(strings.NewReader(test.text), Limits{})
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-		} else if got := strings.Join(summary(s), "; "); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
+		checkRead(t, test.name, test.text, test.want)
 	}
 	const want = "PDB file: chain A is there twice in the same place; want it once"
 	for name, text := range map[string]string{"appended": pair + pair, "between others": pair + shifted(30) + pair} {
