@@ -222,9 +222,6 @@ func (h *fixture) ask(method, path string, body any, headers ...string) reply {
 	if r != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if req.ContentLength > 1<<20 { // a server that refuses it closes the connection, maybe while the body is written
-		req.Header.Set("Expect", "100-continue")
-	}
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i] == "Host" {
 			req.Host = headers[i+1]

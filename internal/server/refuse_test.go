@@ -1,11 +1,13 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -119,7 +121,7 @@ func TestRefusals(t *testing.T) {
 				strings.Repeat("A", 1000)+`"}}`, big, ""), good},
 		{"10,000 items", "POST", "/v1/jobs", job(strings.Repeat(protein+",", 9999)+protein, mini, ""), good},
 		{"257 items", "POST", "/v1/jobs", job(strings.Repeat(protein+",", 256)+protein, mini, ""), good},
-		{"50 MB body", "POST", "/v1/jobs", &zeros{50 << 20}, good},
+		{"20 MB body", "POST", "/v1/jobs", &zeros{20 << 20}, good},
 		{"body over the bound", "POST", "/v1/jobs", strings.Repeat(" ", 10_000_001), good},
 		{"small body over its bound", "POST", "/v1/keys", strings.Repeat(" ", 65<<10), good},
 		{"deep nesting", "POST", "/v1/jobs", `{"constraints":{"webhooks":` + strings.Repeat(`{"a":`, 50_000), good},
@@ -415,4 +417,62 @@ func TestRefusedFields(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d and the field %s", c.name, r.status, r.body, c.status, c.field)
 		}
 	}
+}
+
+// TestRefusedBody sends bodies that are refused before they are read. Their clients must get the message, not a reset,
+// and may go on with the connection. A client that asks before it sends is refused without its body.
+func TestRefusedBody(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	const size = 10_000_001
+	for _, c := range []struct {
+		line, key string
+		status    int
+	}{
+		{"POST /v1/jobs", h.key, 413},
+		{"POST /v1/jobs", "nonsense", 401},
+		{"POST /v1/nothing", h.key, 404},
+		{"PUT /v1/jobs", h.key, 405},
+	} {
+		header := fmt.Sprintf("%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
+			"Content-Type: application/json\r\nContent-Length: %d\r\n", c.line, h.http.Listener.Addr(), c.key, size)
+		for _, asks := range []bool{false, true} {
+			conn, err := net.Dial("tcp", h.http.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent := header + "\r\n" + strings.Repeat(" ", size) + "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+			if asks {
+				sent = header + "Expect: 100-continue\r\n\r\n"
+			}
+			if _, err := io.WriteString(conn, sent); err != nil {
+				t.Errorf("%s, %d: %v", c.line, c.status, err)
+			}
+			r := bufio.NewReader(conn)
+			if got := nextStatus(t, r); got != c.status {
+				t.Errorf("%s: %d, want %d", c.line, got, c.status)
+			}
+			if !asks {
+				if got := nextStatus(t, r); got != 200 {
+					t.Errorf("the request after %s, %d: %d, want 200", c.line, c.status, got)
+				}
+			}
+			_ = conn.Close()
+		}
+	}
+}
+
+// nextStatus reads a response; 0: there is none.
+func nextStatus(t *testing.T, r *bufio.Reader) int {
+	t.Helper()
+	res, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Error(err)
+	}
+	return res.StatusCode
 }

@@ -75,7 +75,6 @@ func graphBody[Out any](
 			var over *http.MaxBytesError
 			switch {
 			case errors.As(err, &over):
-				c.Drain()
 				return route.TooLarge(route.FreeBody)
 			case err != nil:
 				return pleat.Invalidf("the request body is incomplete")

@@ -62,14 +62,12 @@ func (h *Handlers) uploadFiles(ctx context.Context, c *route.Call) error {
 	}
 	up, err := h.uploads.begin(c.In)
 	if err != nil {
-		c.Drain()
 		return err
 	}
 	defer up.end()
 	c.ReadDeadline(longestUpload)
 	const most = submit.MaxFile + 1<<20
 	if c.R.ContentLength > most*MaxUploadFiles {
-		c.Drain()
 		return route.TooLarge(most * MaxUploadFiles)
 	}
 	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, most*MaxUploadFiles)
@@ -79,7 +77,6 @@ func (h *Handlers) uploadFiles(ctx context.Context, c *route.Call) error {
 	}
 	out, err := h.storeParts(ctx, up, &i, parts)
 	if err != nil {
-		c.Drain()
 		return err
 	}
 	return c.JSON(out)

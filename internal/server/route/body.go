@@ -6,8 +6,10 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/fair"
 )
 
@@ -51,7 +53,6 @@ func (c *Call) readBodyOf(limit int64, held *fair.Bytes) (b []byte, done func(),
 	}
 	hold := func(n int64) error {
 		if err := held.Reserve(c.Who.User, n); err != nil {
-			c.Drain()
 			return err
 		}
 		done = func() { held.Release(c.Who.User, n) }
@@ -79,12 +80,33 @@ func (c *Call) readBodyOf(limit int64, held *fair.Bytes) (b []byte, done func(),
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		c.Drain()
 		err = TooLarge(limit)
 	case err != nil:
 		err = pleat.Invalidf("the request body is incomplete")
 	}
 	return b, done, err
+}
+
+// sentBody is the body of a request as it is sent.
+type sentBody struct {
+	io.ReadCloser
+	waits bool // the client sends the body only once it is read, as Expect: 100-continue says
+}
+
+// Read reads the body.
+func (b *sentBody) Read(p []byte) (int, error) {
+	b.waits = false
+	return b.ReadCloser.Read(p)
+}
+
+// drain reads the rest of a body that was refused, for at most 30 s and 64 MiB: if the server closed the connection
+// while its client was still sending, the client would see a reset instead of the response.
+func (c *Call) drain() {
+	if c.body == nil || c.body.waits {
+		return
+	}
+	_ = http.NewResponseController(c.W).SetReadDeadline(clock.Deadline(30 * time.Second))
+	_, _ = io.CopyN(io.Discard, c.body, 64<<20)
 }
 
 // checkBody refuses a body that is not JSON or is known to be larger than limit bytes. Compressed bodies are refused: a
@@ -103,7 +125,6 @@ func (c *Call) checkBody(limit int64) error {
 			pleat.Clip(kind))
 	}
 	if r.ContentLength > limit {
-		c.Drain()
 		return TooLarge(limit)
 	}
 	return nil

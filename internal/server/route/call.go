@@ -2,7 +2,6 @@ package route
 
 import (
 	"cmp"
-	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -42,6 +41,7 @@ type Call struct {
 	began   clock.Stopwatch
 	span    trace.Span // nil: the call is not traced
 	assumed bool       // whether the caller was looked up recently; the store will check it
+	body    *sentBody  // nil: there is none
 	refused error      // why the credential is not valid; nil: it is, or was not looked up
 }
 
@@ -115,13 +115,6 @@ var (
 	jsonType = []string{"application/json"}
 	noStore  = []string{"no-store"}
 )
-
-// Drain reads the rest of a refused body, for at most 5 s and 64 MiB: if the server closed the connection while its
-// client was still sending, the client would see a reset instead of the response.
-func (c *Call) Drain() {
-	_ = http.NewResponseController(c.W).SetReadDeadline(clock.Deadline(5 * time.Second))
-	_, _ = io.CopyN(io.Discard, c.R.Body, 64<<20)
-}
 
 // UUID returns the path value that is an id, in lower case; notFound if it is not a UUID, since it identifies nothing.
 // A malformed id is therefore 404, never 400.

@@ -100,6 +100,7 @@ var representation = []string{
 // writeError answers with a status and a message: as {"message": …}, or as a problem detail of RFC 9457 if the request
 // prefers it. faults are the errors of the problem detail. Vary tells caches that Accept decides the form.
 func writeError(w *Answer, status int, message string, faults ...api.FieldError) {
+	w.c.drain()
 	h := w.Header()
 	for _, name := range representation {
 		h.Del(name)

@@ -38,6 +38,10 @@ func (k *Core) Middleware(m *http.ServeMux) http.Handler {
 		c := &Call{core: k, ID: requestID(r), from: proxies(k.cfg.TrustedProxies).client(r), began: clock.Start()}
 		c.W = &Answer{ResponseWriter: w, c: c}
 		c.R = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+		if r.ContentLength != 0 {
+			c.body = &sentBody{r.Body, strings.EqualFold(r.Header.Get("Expect"), "100-continue")}
+			c.R.Body = c.body
+		}
 		h := w.Header()
 		h.Set("X-Request-ID", c.ID)
 		h.Set("X-Content-Type-Options", "nosniff")

@@ -137,7 +137,6 @@ func (k *Core) serveCall(ctx context.Context, c *Call, rt Route) error {
 	}
 	if rt.Cost == CostNewWork {
 		if err := k.disk.Check(); err != nil {
-			c.Drain()
 			c.retryAfter(time.Minute) // an operator must make space
 			return err
 		}
