@@ -350,6 +350,74 @@ func TestInvitations(t *testing.T) {
 	}
 }
 
+// An invitation gives no more than its author can give, neither when it is made nor when it is accepted.
+func TestInvitationsWithinTheirAuthors(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	project := h.newProject("Lab")
+	path := "/v1/projects/" + project + "/invitations"
+	accept := func(token, name string) reply {
+		return h.ask("POST", "/v1/invitations/accept", `{"token":"`+token+`","name":"`+name+`"}`)
+	}
+	invite := func(key, body string) string {
+		t.Helper()
+		return read[api.NewInvitation](t, h.as(key, "POST", path, body)).Token
+	}
+	cookie := []string{"Cookie", h.signIn(h.key), "Origin", h.http.URL}
+	for body, want := range map[string]int{
+		`{"role":"manager"}`: 403,
+		`{"role":"member","expiresAt":"` + h.clock.Now().Add(8*24*time.Hour).Format(time.RFC3339) + `"}`: 400,
+		`{"role":"member"}`: 200,
+	} {
+		if r := h.ask("POST", path, body, cookie...); r.status != want {
+			t.Errorf("a session asks %s: %d %s", body, r.status, r.body)
+		}
+	}
+	// A key that ends, with one scope.
+	end := h.clock.Now().Add(24 * time.Hour).UTC().Truncate(time.Second)
+	limited := read[api.NewKey](t, h.as(h.key, "POST", "/v1/keys",
+		`{"scopes":["manage"],"expiresAt":"`+end.Format(time.RFC3339)+`"}`))
+	if r := h.as(limited.Secret, "POST", path, `{"role":"member","expiresAt":"`+
+		end.Add(time.Hour).Format(time.RFC3339)+`"}`); r.status != 400 || !strings.Contains(r.body, "the key") {
+		t.Errorf("an invitation that outlives its key: %d %s", r.status, r.body)
+	}
+	made := read[api.NewInvitation](t, h.as(limited.Secret, "POST", path, `{"role":"manager"}`))
+	if made.ExpiresAt != api.At(end) {
+		t.Errorf("it ends at %v, want %v", made.ExpiresAt, end)
+	}
+	eve := *read[api.Joined](t, accept(made.Token, "eve")).Key
+	list := read[api.List[api.Key]](t, h.as(eve, "GET", "/v1/keys", nil)).Data
+	if len(list) != 1 || len(list[0].Scopes) != 1 || list[0].Scopes[0] != "manage" || list[0].ExpiresAt == nil ||
+		*list[0].ExpiresAt != api.At(end) {
+		t.Errorf("eve's key: %+v", list)
+	}
+	if r := h.as(eve, "GET", "/v1/jobs?projectId="+project, nil); r.status != 403 {
+		t.Errorf("eve reads jobs: %d %s", r.status, r.body)
+	}
+	// Whoever may no longer invite has no open invitations.
+	_, bob := h.newUser("bob")
+	h.as(h.key, "PUT", "/v1/projects/"+project+"/members/bob", `{"role":"manager"}`)
+	byKey := invite(limited.Secret, `{"role":"member"}`)
+	byBob, byRemoved := invite(bob, `{"role":"manager"}`), invite(eve, `{"role":"member"}`)
+	h.as(h.key, "DELETE", "/v1/keys/"+limited.ID, nil)
+	h.as(h.key, "PUT", "/v1/projects/"+project+"/members/bob", `{"role":"member"}`)
+	h.as(h.key, "DELETE", "/v1/projects/"+project+"/members/eve", nil)
+	for author, token := range map[string]string{
+		"a revoked key": byKey, "who is no manager any more": byBob, "a removed member": byRemoved,
+	} {
+		if r := accept(token, "mallory"); r.status != 404 {
+			t.Errorf("an invitation of %s: %d %s", author, r.status, r.body)
+		}
+		if r := h.ask("POST", "/v1/invitations/read", `{"token":"`+token+`"}`); r.status != 404 {
+			t.Errorf("an invitation of %s is read: %d %s", author, r.status, r.body)
+		}
+	}
+	open := read[api.List[api.Invitation]](t, h.as(h.key, "GET", path, nil)).Data
+	if len(open) != 1 {
+		t.Errorf("open: %+v", open)
+	}
+}
+
 // A link opens one thing for reading, without a credential, until it ends or is deleted.
 func TestLinks(t *testing.T) {
 	t.Parallel()

@@ -26,9 +26,12 @@ import (
 	"pleat/internal/store/webhooks"
 )
 
+// schema is the version of the schema of this program.
+var schema = db.Latest()
+
 // later is what a program of a later version knows besides: a table with a row, and a column that it fills.
 var later = map[string]string{
-	"00002_upgrades.sql": `-- +goose Up
+	"00003_upgrades.sql": `-- +goose Up
 CREATE TABLE upgrade (name text NOT NULL);
 INSERT INTO upgrade (name) VALUES ('once');
 ALTER TABLE job ADD COLUMN label text NOT NULL DEFAULT '';
@@ -163,7 +166,7 @@ func TestUpgradeFromTheBaseline(t *testing.T) {
 		ctx := context.Background()
 		users, want := filledBaseline(t, s)
 		before := storetest.Tables(t, s)
-		if from, to, err := migrateLater(t, s, later); from != 1 || to != 2 || err != nil {
+		if from, to, err := migrateLater(t, s, later); from != schema || to != schema+1 || err != nil {
 			t.Fatalf("from %d to %d, %v", from, to, err)
 		}
 		after := storetest.Tables(t, s)
@@ -252,14 +255,14 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, s := range stores {
 				wg.Go(func() {
-					if _, to, err := s.Migrate(ctx); to != 2 || err != nil {
+					if _, to, err := s.Migrate(ctx); to != schema+1 || err != nil {
 						t.Errorf("to %d, %v", to, err)
 					}
 				})
 			}
 			wg.Wait()
 			applied := storetest.QueryAt(t, address, "SELECT version_id FROM "+db.VersionTable+" ORDER BY id")
-			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}}, applied); d != "" {
+			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}, {"3"}}, applied); d != "" {
 				t.Error(d)
 			}
 			if rows := storetest.QueryAt(t, address, "SELECT name FROM upgrade"); len(rows) != 1 {
@@ -277,12 +280,12 @@ func TestMigrationFails(t *testing.T) {
 		create(t, s, storetest.User(t, s, "ada"), "kept")
 		before := storetest.Tables(t, s)
 		from, to, err := migrateLater(t, s, map[string]string{
-			"00002_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
+			"00003_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
 		})
-		if from != 1 || to != 1 || err == nil || !strings.Contains(err.Error(), "none") {
+		if from != schema || to != schema || err == nil || !strings.Contains(err.Error(), "none") {
 			t.Errorf("from %d to %d, %v", from, to, err)
 		}
-		if v, err := s.DB.Version(ctx); v != 1 || err != nil {
+		if v, err := s.DB.Version(ctx); v != schema || err != nil {
 			t.Errorf("version %d, %v", v, err)
 		}
 		if d := gocmp.Diff(before, storetest.Tables(t, s)); d != "" {
@@ -296,7 +299,7 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 	t.Parallel()
 	const unreleased = "the database was made by an unreleased build of pleat and cannot be migrated; save its jobs " +
 		"and files with that build (pleat jobs export, pleat jobs results), then start with a new database"
-	const newer = "the database is at schema 2 and this pleat knows 1; run a newer pleat"
+	const newer = "the database is at schema 3 and this pleat knows 2; run a newer pleat"
 	for name, migrated := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -321,19 +324,19 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 			refused(newer)
 			// The version table of the builds before the first release, which counted to 30.
 			storetest.Exec(t, address, "ALTER TABLE schema_version RENAME TO goose_db_version")
-			for _, version := range []string{"30", "2", "3"} {
-				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = "+version+" WHERE version_id = 2")
+			for _, version := range []string{"30", "2", "4"} {
+				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = "+version+" WHERE version_id = 3")
 				if err := refused(unreleased); !errors.Is(err, db.ErrUnreleased) {
 					t.Errorf("version %s: %v", version, err)
 				}
-				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = 2 WHERE version_id = "+version)
+				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = 3 WHERE version_id = "+version)
 			}
 		})
 	}
-	if err := db.RefuseNewer(2); err == nil || err.Error() != newer {
+	if err := db.RefuseNewer(schema + 1); err == nil || err.Error() != newer {
 		t.Errorf("%v", err)
 	}
-	if err := db.RefuseNewer(1); err != nil {
+	if err := db.RefuseNewer(schema); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"pleat/internal/store/people"
 )
 
-// invitationFor is how long an invitation lasts that names no end, and mostInvitationFor how long any does.
-const invitationFor, mostInvitationFor = 7 * 24 * time.Hour, 90 * 24 * time.Hour
+// mostInvitationFor is how long an invitation lasts at most, and mostSessionInvitationFor one that a session makes.
+const mostInvitationFor, mostSessionInvitationFor = 90 * 24 * time.Hour, 7 * 24 * time.Hour
 
 // listInvitations is GET /v1/projects/{id}/invitations, for its managers: those that can be used.
 func (h *Handlers) listInvitations(ctx context.Context, c *route.Call) (api.List[api.Invitation], error) {
@@ -29,7 +29,8 @@ func (h *Handlers) listInvitations(ctx context.Context, c *route.Call) (api.List
 }
 
 // createInvitation is POST /v1/projects/{id}/invitations, for its managers. The response is the only one that shows the
-// link. 409: the project is a user's own, or has too many.
+// link. A session of a key, which may make no key, invites no manager (403), and for a week at most: who has no user
+// yet gets a key by the invitation. 409: the project is a user's own, or has too many.
 func (h *Handlers) createInvitation(
 	ctx context.Context, c *route.Call, in *api.CreateInvitation,
 ) (api.NewInvitation, error) {
@@ -43,7 +44,15 @@ func (h *Handlers) createInvitation(
 	if err := pleat.CheckOptionalName("label", in.Label); err != nil {
 		return api.NewInvitation{}, err
 	}
-	until, err := endOf(c, in.ExpiresAt, invitationFor, mostInvitationFor)
+	most := mostInvitationFor
+	if c.Cred.Session {
+		if role == pleat.Manager {
+			return api.NewInvitation{}, pleat.Errorf(pleat.CodeForbidden, "A session may not invite a manager; send "+
+				"the API key itself in Authorization, or invite a member and change the role afterwards")
+		}
+		most = mostSessionInvitationFor
+	}
+	until, err := endOf(c, in.ExpiresAt, most)
 	if err != nil {
 		return api.NewInvitation{}, err
 	}
@@ -57,14 +66,13 @@ func (h *Handlers) createInvitation(
 	}, err
 }
 
-// endOf reads the end of an invitation or a link: at expires if it is not nil, else after usual; at most after most.
-func endOf(c *route.Call, expires *string, usual, most time.Duration) (time.Time, error) {
-	now := c.Now()
+// endOf reads the end of an invitation or a link, which is at most after most; zero if expires is nil.
+func endOf(c *route.Call, expires *string, most time.Duration) (time.Time, error) {
 	if expires == nil {
-		return now.Add(usual), nil
+		return time.Time{}, nil
 	}
 	at, err := pleat.ParseEnd("expiresAt", *expires)
-	if err == nil && at.After(now.Add(most)) {
+	if err == nil && at.After(c.Now().Add(most)) {
 		err = pleat.InvalidField("expiresAt", " is later than %d days from now, the latest", int(most/(24*time.Hour)))
 	}
 	return at, err

@@ -76,9 +76,12 @@ func (h *Handlers) createLink(kind pleat.SourceKind) route.Poster[api.CreateLink
 		if err != nil {
 			return api.NewLink{}, err
 		}
-		until, err := endOf(c, in.ExpiresAt, linkFor, mostLinkFor)
+		until, err := endOf(c, in.ExpiresAt, mostLinkFor)
 		if err != nil {
 			return api.NewLink{}, err
+		}
+		if until.IsZero() {
+			until = c.Now().Add(linkFor)
 		}
 		token := seal.NewLinkToken()
 		share, err := h.People.CreateShare(ctx, c.ActorInReach(), source, seal.HashKey(token), until)

@@ -8,39 +8,51 @@ import (
 	"pleat/internal/store/db"
 )
 
-// Invitation gives one user a role in a project. Its token, which is in a link, is not stored.
+// Invitation gives one user a role in a project. Its token, which is in a link, is not stored. It gives at most what
+// its author can give, both when it is made and when it is accepted.
 type Invitation struct {
 	ID        pleat.InvitationID
 	Role      pleat.Role
-	Label     string // for whom it is, as its maker wrote
+	Label     string // for whom it is, as its author wrote
 	CreatedAt time.Time
 	ExpiresAt time.Time
 }
 
+// invitationFor is how long an invitation lasts that names no end.
+const invitationFor = 7 * 24 * time.Hour
+
 // maxInvitations bounds the invitations of a project that can be used.
 const maxInvitations = 100
 
-// openInvitation is the condition that an invitation can be used at the moment $1.
-const openInvitation = "used_at = 0 AND expires_at > $1"
+// openInvitation is the condition that an invitation i can be used at the moment $1: its author, unless somebody made
+// it on the database, may still invite, and the key with which it was made is valid.
+var openInvitation = `i.used_at = 0 AND i.expires_at > $1 AND (i.created_by = '' OR EXISTS (
+	SELECT 1 FROM account author
+	WHERE author.id = i.created_by AND author.disabled_at = 0
+		AND NOT EXISTS (SELECT 1 FROM account_identity v WHERE v.account_id = author.id AND v.suspended = 1)
+		AND (author.operator = 1 OR ` + MemberRole("i.project_id", "author.id") + ` >= 3)))
+	AND (i.key_id = '' OR EXISTS (SELECT 1 FROM api_key k WHERE k.id = i.key_id AND ` + validKey + `))`
 
 // errNoInvitation refuses a token by which nobody can be invited any more.
 var errNoInvitation = pleat.Errorf(pleat.CodeNotFound, "The invitation does not exist, was used, or has expired")
 
-// Invite stores an invitation to the project of by under the hash of its token, and records it. The caller must be a
-// manager of the project or an operator. CodeConflict: the project is a user's own, or has too many open invitations.
+// Invite stores an invitation to the project of by under the hash of its token, and records it. Without an end it lasts
+// for a week; it ends with by.Key at the latest. The caller must be a manager of the project or an operator.
+// CodeInvalid: its end is past, or later than that of by.Key. CodeConflict: the project is a user's own, or has too many
+// open invitations. ErrUnauthorized: by.Key is not valid.
 func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string) (Invitation, error) {
 	err := s.db.Write(ctx, "invite", func(t *db.Tx) error {
 		p, err := LockSharedProject(t, by, pleat.Manager)
 		if err != nil {
 			return err
 		}
-		if db.ToMicros(i.ExpiresAt) <= t.Now {
-			return pleat.InvalidField("expiresAt", " is in the past; it must be in the future")
+		if err := endInvitation(t, by, &i); err != nil {
+			return err
 		}
-		t.Send("DELETE FROM invitation WHERE project_id = $2 AND used_at < $3 AND NOT ("+openInvitation+")",
+		t.Send("DELETE FROM invitation AS i WHERE i.project_id = $2 AND i.used_at < $3 AND NOT ("+openInvitation+")",
 			t.Now, p.ID, t.Now-db.MicrosPerDay) // those by which somebody has joined today are counted
 		var n int
-		if err := t.Row("SELECT count(*) FROM invitation WHERE "+openInvitation+" AND project_id = $2",
+		if err := t.Row("SELECT count(*) FROM invitation i WHERE "+openInvitation+" AND i.project_id = $2",
 			[]any{t.Now, p.ID}, &n); err != nil {
 			return err
 		}
@@ -51,20 +63,41 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 		i.ID, i.CreatedAt = pleat.InvitationID(db.NewID()), db.FromMicros(t.Now)
 		t.Send(`
 			INSERT INTO invitation
-				(id, project_id, hash, role, label, created_by, created_at, expires_at, used_at, used_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '')`,
-			i.ID, p.ID, hash, i.Role, i.Label, by.User, t.Now, db.ToMicros(i.ExpiresAt))
+				(id, project_id, hash, role, label, created_by, key_id, created_at, expires_at, used_at, used_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, '')`,
+			i.ID, p.ID, hash, i.Role, i.Label, by.User, by.Key, t.Now, db.ToMicros(i.ExpiresAt))
 		return s.RecordAudit(t, by, AuditInvited, i.Label, i.Role.String())
 	})
 	return i, err
 }
 
+// endInvitation checks the end of a new invitation against now and the key that makes it, and sets it if there is none.
+func endInvitation(t *db.Tx, by Actor, i *Invitation) error {
+	m, err := makerOf(t, by)
+	if err != nil {
+		return err
+	}
+	ends := db.FromMicros(m.expires)
+	switch {
+	case i.ExpiresAt.IsZero():
+		i.ExpiresAt = db.FromMicros(t.Now).Add(invitationFor)
+		if m.expires != 0 && ends.Before(i.ExpiresAt) {
+			i.ExpiresAt = ends
+		}
+	case db.ToMicros(i.ExpiresAt) <= t.Now:
+		return pleat.InvalidField("expiresAt", " is in the past; it must be in the future")
+	case m.expires != 0 && i.ExpiresAt.After(ends):
+		return errAfterMaker(m.expires)
+	}
+	return nil
+}
+
 // Invitations lists the open invitations of the project of a reach, newest first; none unless the caller manages it.
 func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error) {
 	rows, err := s.db.Read(ctx, `
-		SELECT id, role, label, created_at, expires_at FROM invitation
-		WHERE `+openInvitation+` AND project_id = $2 AND `+RoleSQL("project_id", "$3", "$2")+` >= 3
-		ORDER BY id DESC`,
+		SELECT i.id, i.role, i.label, i.created_at, i.expires_at FROM invitation i
+		WHERE `+openInvitation+` AND i.project_id = $2 AND `+RoleSQL("i.project_id", "$3", "$2")+` >= 3
+		ORDER BY i.id DESC`,
 		s.db.Micros(), by.Project, by.User)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (i Invitation, err error) {
 		err = scan(&i.ID, &i.Role, &i.Label, db.ScanTime(&i.CreatedAt), db.ScanTime(&i.ExpiresAt))
@@ -81,8 +114,8 @@ func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id pleat.Invitat
 			return err
 		}
 		var label string
-		if err := t.Row("DELETE FROM invitation WHERE "+openInvitation+
-			" AND id = $2 AND project_id = $3 RETURNING label",
+		if err := t.Row("DELETE FROM invitation AS i WHERE "+openInvitation+
+			" AND i.id = $2 AND i.project_id = $3 RETURNING label",
 			[]any{t.Now, id, p.ID}, &label); err != nil {
 			return db.MapNoRows(err, pleat.Errorf(pleat.CodeNotFound, "Invitation not found"))
 		}
@@ -108,15 +141,15 @@ func (s *Store) Invited(ctx context.Context, hash string) (Membership, time.Time
 func (s *Store) AcceptInvitation(ctx context.Context, by Actor, hash string) (Membership, error) {
 	var m Membership
 	err := s.db.Write(ctx, "accept invitation", func(t *db.Tx) (err error) {
-		m, err = s.accept(t, by, hash)
+		m, _, err = s.accept(t, by, hash)
 		return err
 	})
 	return m, err
 }
 
-// JoinByInvitation creates a user of a name with a key that reaches the project of an invitation alone, and is
-// [Store.AcceptInvitation] for that user. CodeConflict: there is a user of that name. CodeLimited: maxJoined have
-// joined the project within a day.
+// JoinByInvitation creates a user of a name with a key that reaches the project of an invitation alone, has the scopes
+// of the key with which that was made, and ends with it. It is [Store.AcceptInvitation] for that user. CodeConflict:
+// there is a user of that name. CodeLimited: maxJoined have joined the project within a day.
 func (s *Store) JoinByInvitation(
 	ctx context.Context, name, address, hash string, n NewKey,
 ) (m Membership, user User, err error) {
@@ -136,14 +169,18 @@ func (s *Store) JoinByInvitation(
 			return err
 		}
 		by := Actor{Reach: Reach{User: user.ID}, Address: address}
-		if m, err = s.accept(t, by, hash); err != nil {
+		var from maker
+		if m, from, err = s.accept(t, by, hash); err != nil {
 			return err
 		}
 		if err := boundJoined(t, m.Project.ID); err != nil {
 			return err
 		}
 		// It reaches the project alone: who can invite must not multiply the quotas that users have for themselves.
-		n.Project = m.Project.ID
+		n.Project, n.Scopes = m.Project.ID, from.scopes
+		if from.expires != 0 {
+			n.ExpiresAt = db.FromMicros(from.expires)
+		}
 		_, err = s.createKey(t, by, n)
 		return err
 	})
@@ -165,39 +202,44 @@ func boundJoined(t *db.Tx, project pleat.ProjectID) error {
 	return err
 }
 
-// accept uses an invitation for the user of by.
-func (s *Store) accept(t *db.Tx, by Actor, hash string) (Membership, error) {
-	var m Membership
+// accept uses an invitation for the user of by. It returns what the key was with which the invitation was made.
+func (s *Store) accept(t *db.Tx, by Actor, hash string) (m Membership, from maker, err error) {
 	var label string
 	// The project is locked first, as by all who change its members.
-	err := t.Row(`
+	err = t.Row(`
 		SELECT p.id, p.name FROM project p
-		WHERE p.deleted_at = 0 AND p.id = (SELECT project_id FROM invitation WHERE `+openInvitation+` AND hash = $2)
+		WHERE p.deleted_at = 0
+			AND p.id = (SELECT i.project_id FROM invitation i WHERE `+openInvitation+` AND i.hash = $2)
 		FOR UPDATE`, []any{t.Now, hash}, &m.Project.ID, &m.Project.Name)
 	if err != nil {
-		return m, db.MapNoRows(err, errNoInvitation)
+		return m, from, db.MapNoRows(err, errNoInvitation)
 	}
-	if err := t.Row("UPDATE invitation SET used_at = $1, used_by = $3 WHERE "+openInvitation+
-		" AND hash = $2 RETURNING role, label", []any{t.Now, hash, by.User}, &m.Role, &label); err != nil {
-		return m, db.MapNoRows(err, errNoInvitation)
+	var author Actor
+	if err := t.Row("UPDATE invitation AS i SET used_at = $1, used_by = $3 WHERE "+openInvitation+
+		" AND i.hash = $2 RETURNING role, label, created_by, key_id", []any{t.Now, hash, by.User},
+		&m.Role, &label, &author.User, &author.Key); err != nil {
+		return m, from, db.MapNoRows(err, errNoInvitation)
+	}
+	if from, err = makerOf(t, author); err != nil {
+		return m, from, err
 	}
 	var service int
 	if err := t.Row("SELECT count(*) FROM account WHERE id = $1 AND kind = 'service'", []any{by.User},
 		&service); err != nil {
-		return m, err
+		return m, from, err
 	}
 	if service > 0 {
-		return m, pleat.Errorf(pleat.CodeConflict, "a service user cannot accept an invitation")
+		return m, from, pleat.Errorf(pleat.CodeConflict, "a service user cannot accept an invitation")
 	}
 	c, err := CountMembers(t, m.Project.ID, by.User)
 	if err != nil {
-		return m, err
+		return m, from, err
 	}
 	if c.role == pleat.NoRole && c.members >= MaxMembers {
-		return m, pleat.Errorf(pleat.CodeConflict, "the project has %d members, the maximum", c.members)
+		return m, from, pleat.Errorf(pleat.CodeConflict, "the project has %d members, the maximum", c.members)
 	}
 	if m.Role = max(m.Role, c.role); c.role != m.Role {
 		setMember(t, m.Project.ID, by.User, m.Role)
 	}
-	return m, s.RecordAudit(t, by.In(m.Project.ID), AuditInvitationAccepted, label, m.Role.String())
+	return m, from, s.RecordAudit(t, by.In(m.Project.ID), AuditInvitationAccepted, label, m.Role.String())
 }

@@ -170,47 +170,68 @@ func boundKey(t *db.Tx, by Actor, k *Key) error {
 		}
 		return nil
 	}
-	names := pleat.AllScopes.String()
-	var expires int64
-	var project pleat.ProjectID
-	if by.Key != "" {
-		if err := t.Row(`
-			SELECT k.scopes, k.expires_at, k.project_id FROM api_key k
-			WHERE `+validKey+` AND k.id = $2 AND k.account_id = $3`,
-			[]any{t.Now, by.Key, by.User}, &names, &expires, &project); err != nil {
-			return db.MapNoRows(err, pleat.ErrUnauthorized)
-		}
+	m, err := makerOf(t, by)
+	if err != nil {
+		return err
 	}
-	return boundByMaker(t, k, ScopesOf(names), expires, project)
+	return m.bound(k)
 }
 
-// boundByMaker checks a new key against the scopes, the end and the project of the key that makes it, and completes it.
-func boundByMaker(t *db.Tx, k *Key, scopes pleat.Scopes, expires int64, project pleat.ProjectID) error {
+// maker is what bounds whatever a key makes.
+type maker struct {
+	scopes  pleat.Scopes
+	expires int64           // 0: never
+	project pleat.ProjectID // the only one that it reaches; empty: all of its user
+}
+
+// makerOf returns the bounds of what an actor makes. One who comes without a key has all scopes. ErrUnauthorized: the
+// key is not valid.
+func makerOf(t *db.Tx, by Actor) (maker, error) {
+	m := maker{scopes: pleat.AllScopes}
+	if by.Key == "" {
+		return m, nil
+	}
+	var names string
+	err := t.Row(`
+		SELECT k.scopes, k.expires_at, k.project_id FROM api_key k
+		WHERE `+validKey+` AND k.id = $2 AND k.account_id = $3`,
+		[]any{t.Now, by.Key, by.User}, &names, &m.expires, &m.project)
+	m.scopes = ScopesOf(names)
+	return m, db.MapNoRows(err, pleat.ErrUnauthorized)
+}
+
+// bound checks a new key against the key that makes it, and completes it.
+func (m *maker) bound(k *Key) error {
 	if len(k.Scopes) == 0 {
-		k.Scopes = scopes
+		k.Scopes = m.scopes
 	}
 	for _, x := range k.Scopes {
-		if !scopes.Has(x) {
+		if !m.scopes.Has(x) {
 			return pleat.InvalidField("scopes", " has %s, which the key of this request lacks; it may have %s", x,
-				strings.Join(strings.Fields(scopes.String()), " and "))
+				strings.Join(strings.Fields(m.scopes.String()), " and "))
 		}
 	}
 	switch {
-	case project == "" || k.Project == project:
+	case m.project == "" || k.Project == m.project:
 	case k.Project == "":
-		k.Project = project
+		k.Project = m.project
 	default:
 		return pleat.InvalidField("projectId", " names another project than that of the key of this request")
 	}
 	switch {
-	case expires == 0:
+	case m.expires == 0:
 	case k.ExpiresAt.IsZero():
-		k.ExpiresAt = db.FromMicros(expires)
-	case db.ToMicros(k.ExpiresAt) > expires:
-		return pleat.InvalidField("expiresAt", " must not be later than %s, when the key of this request expires",
-			db.FromMicros(expires).UTC().Format(time.RFC3339))
+		k.ExpiresAt = db.FromMicros(m.expires)
+	case db.ToMicros(k.ExpiresAt) > m.expires:
+		return errAfterMaker(m.expires)
 	}
 	return nil
+}
+
+// errAfterMaker refuses what would end later than the key that makes it.
+func errAfterMaker(expires int64) error {
+	return pleat.InvalidField("expiresAt", " must not be later than %s, when the key of this request expires",
+		db.FromMicros(expires).UTC().Format(time.RFC3339))
 }
 
 // boundKeys refuses a further key of a user who has or made as many as a user may. It deletes the oldest of the user's

@@ -21,11 +21,13 @@ export const EndField = ({ end, setEnd, most }: Props) => (
     <label class="field">
       <span>Ends</span>
       <Select value={end.choice} onValue={(choice) => setEnd({ ...end, choice })}>
-        {Object.entries(endNames).map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
+        {Object.entries(endNames)
+          .filter(([value]) => !(Number(value) > most))
+          .map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
       </Select>
     </label>
     {end.choice === 'date' && (

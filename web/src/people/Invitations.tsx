@@ -10,24 +10,31 @@ import { type End, EndField } from './End'
 import { endOf } from './ends'
 import { RoleMenu, type Run } from './Members'
 
-const mostDays = 90
+/** Within the bounds of a session of an API key: no manager, and a week, which is also the service's own choice. */
+const keySession = { roles: ['viewer', 'member'] as Role[], mostDays: 7 }
+const signIn = { roles: undefined, mostDays: 90 }
+const usual = '7'
 
 interface Props {
   id: string
   invitations: Invitation[]
+  /** Whether people sign in by an issuer, and not with API keys. */
+  byIssuer: boolean
   run: Run
 }
 
 /** The open invitations, and the form for another. */
-export function Invitations({ id, invitations, run }: Props) {
+export function Invitations({ id, invitations, byIssuer, run }: Props) {
+  const { roles, mostDays } = byIssuer ? signIn : keySession
   const [created, setCreated] = useState<NewInvitation>()
   const [role, setRole] = useState<Role>('member')
   const [label, setLabel] = useState('')
-  const [end, setEnd] = useState<End>({ choice: '7', date: '' })
+  const [end, setEnd] = useState<End>({ choice: usual, date: '' })
   const invite = async (e: Event) => {
     e.preventDefault()
     const made = await run(async () => {
-      const body = { role, ...(label.trim() && { label: label.trim() }), expiresAt: endOf(end.choice, end.date) }
+      const expiresAt = end.choice === usual ? undefined : endOf(end.choice, end.date)
+      const body = { role, ...(label.trim() && { label: label.trim() }), ...(expiresAt && { expiresAt }) }
       setCreated(await api.invite(id, body))
     })
     if (made) setLabel('')
@@ -79,8 +86,10 @@ export function Invitations({ id, invitations, run }: Props) {
           </label>
           <div class="field">
             <span>Role</span>
-            <RoleMenu label="Role" value={role} onValue={setRole} />
-            <small>May {roleTexts[role]}.</small>
+            <RoleMenu label="Role" value={role} roles={roles} onValue={setRole} />
+            <small>
+              May {roleTexts[role]}.{roles && ' Make a member a manager once they have joined.'}
+            </small>
           </div>
           <EndField end={end} setEnd={setEnd} most={mostDays} />
         </div>
