@@ -50,7 +50,7 @@ func TestInventedAddresses(t *testing.T) {
 // Users take turns, in the order in which they came, whoever of them has more to do; none has two places.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := NewTurns(2)
+		turns := NewTurns[pleat.UserID](2, 1)
 		var served []pleat.UserID
 		ask := func(user pleat.UserID) {
 			go func() {

@@ -45,14 +45,14 @@ type batchHandler[In, Out any] func(ctx context.Context, c *route.Call, in *In, 
 
 // batchBody is route.JSONBody for the creation and the check of a batch, whose body may be larger and whose work may
 // take longer than those of other requests.
-func batchBody[In, Out any](turns *fair.Turns, read bodyReader, fn batchHandler[In, Out]) route.Endpoint {
+func batchBody[In, Out any](turns *fair.Turns[pleat.UserID], read bodyReader, fn batchHandler[In, Out]) route.Endpoint {
 	serve := inTurn(turns, read, fn)
 	return route.Reads(openapi.JSONRequest[In](), openapi.JSON[Out](), serve).WithOwnDeadline()
 }
 
 // inTurn reads a body and calls fn when it is the turn of the caller. A node checks one batch at a time, since a large
 // one needs much memory, and users take turns.
-func inTurn[In, Out any](turns *fair.Turns, read bodyReader, fn batchHandler[In, Out]) route.Handler {
+func inTurn[In, Out any](turns *fair.Turns[pleat.UserID], read bodyReader, fn batchHandler[In, Out]) route.Handler {
 	return func(ctx context.Context, c *route.Call) error {
 		body, done, err := read(c)
 		defer done()

@@ -16,7 +16,7 @@ import (
 func TestRerunTakesATurn(t *testing.T) {
 	t.Parallel()
 	read := func(*route.Call) ([]byte, func(), error) { return []byte(`{"params":{}}`), func() {}, nil }
-	serve := inTurn(fair.NewTurns(0), read, new(Handlers).rerunBatch) // without a store
+	serve := inTurn(fair.NewTurns[pleat.UserID](0, 1), read, new(Handlers).rerunBatch) // without a store
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := &route.Call{

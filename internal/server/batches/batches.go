@@ -4,6 +4,7 @@
 package batches
 
 import (
+	"pleat"
 	"pleat/internal/fair"
 	"pleat/internal/garbage"
 	"pleat/internal/server/route"
@@ -17,7 +18,7 @@ import (
 // Handlers are the handlers of the routes of batches. Create them with New.
 type Handlers struct {
 	Config
-	turns  *fair.Turns // of batches that are checked and stored
+	turns  *fair.Turns[pleat.UserID] // of batches that are checked and stored
 	bodies fair.Bytes
 	counts rowCounts
 }
@@ -39,7 +40,7 @@ type Config struct {
 func New(c Config) *Handlers {
 	return &Handlers{
 		Config: c,
-		turns:  fair.NewTurns(1),
+		turns:  fair.NewTurns[pleat.UserID](1, 1),
 		bodies: fair.Bytes{Share: maxBatchBody, Most: 2 * maxBatchBody, First: maxBatchBody},
 	}
 }

@@ -152,7 +152,7 @@ type NewFile struct {
 // Writer adds files to libraries. Create it with NewWriter.
 type Writer struct {
 	cfg    WriterConfig
-	checks *fair.Turns // of files
+	checks *fair.Turns[pleat.UserID] // of files
 }
 
 // WriterConfig are the dependencies of a Writer. All are required.
@@ -164,7 +164,9 @@ type WriterConfig struct {
 }
 
 // NewWriter returns a Writer.
-func NewWriter(c WriterConfig) *Writer { return &Writer{c, fair.NewTurns(uploadChecks)} }
+func NewWriter(c WriterConfig) *Writer {
+	return &Writer{c, fair.NewTurns[pleat.UserID](uploadChecks, 1)}
+}
 
 // Add streams a file to the artifact store, checks it and adds it to its library item. A file that is refused is
 // removed, and so is one that it replaces; garbage collection removes what a crash leaves behind.

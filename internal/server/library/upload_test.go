@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pleat"
 	"pleat/internal/fair"
 	"pleat/internal/server/route"
 	"pleat/internal/store/people"
@@ -16,7 +17,7 @@ import (
 // A client whose file finds no place before its time ends is told to try again; that is no fault of the service.
 func TestNoPlaceInTime(t *testing.T) {
 	t.Parallel()
-	w := &Writer{checks: fair.NewTurns(0)}
+	w := &Writer{checks: fair.NewTurns[pleat.UserID](0, 1)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	file := NewFile{By: people.Reach{User: "ann"}, Kind: submit.FramePDB("x.pdb")}

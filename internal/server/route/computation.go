@@ -23,15 +23,15 @@ const (
 
 // Computations are the requests of a node that compute with structures. Create them with [NewComputations].
 type Computations struct {
-	requests fair.Streams // that compare or measure structures, and wait or compute
-	turns    *fair.Turns  // of those that compute, and of templates that are checked
+	requests fair.Streams              // that compare or measure structures, and wait or compute
+	turns    *fair.Turns[pleat.UserID] // of those that compute, and of templates that are checked
 }
 
 // NewComputations returns computations of which none is under way.
 func NewComputations() *Computations {
 	return &Computations{
 		requests: fair.Streams{Each: MaxComputations, Strangers: StrangerComputations, Of: "computations"},
-		turns:    fair.NewTurns(computePlaces),
+		turns:    fair.NewTurns[pleat.UserID](computePlaces, 1),
 	}
 }
 

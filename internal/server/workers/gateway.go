@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -25,6 +26,8 @@ import (
 
 	"pleat"
 	"pleat/internal/blob"
+	"pleat/internal/clock"
+	"pleat/internal/fair"
 	"pleat/internal/seal"
 	"pleat/internal/store"
 	"pleat/internal/store/runs"
@@ -62,9 +65,9 @@ type Gateway struct {
 
 	subscriptions subscriptions
 
-	writing chan struct{} // has a value for each call that writes to the database now
-	waiting atomic.Int64  // calls that wait for that
-	large   chan struct{} // has a value for each large body in memory
+	writing chan struct{}       // has a value for each call that writes to the database now
+	waiting atomic.Int64        // calls that wait for that
+	large   *fair.Turns[string] // of classes, whose large bodies are in memory
 	probing sync.Mutex
 
 	stop     chan struct{} // closed when calls that wait must end
@@ -81,8 +84,13 @@ const (
 	// are refused for the moment.
 	maxWriting = 12
 	maxWaiting = 2000
-	// maxLargeBodies bounds the bodies of over workerapi.MaxSmall in memory.
+	// maxLargeBodies bounds the bodies of over workerapi.MaxSmall in memory, and maxOfClass those of one class.
 	maxLargeBodies = 4
+	maxOfClass     = 2
+	// A body arrives within bodyTime, and at slowestBody bytes per second beyond: who sends more slowly must not keep
+	// the place of a large one.
+	bodyTime    = 10 * time.Second
+	slowestBody = 1 << 20
 )
 
 // New makes a Gateway.
@@ -99,7 +107,7 @@ func New(cfg Config) *Gateway {
 		mux:     http.NewServeMux(),
 		beats:   make(chan heartbeat, 1024),
 		writing: make(chan struct{}, maxWriting),
-		large:   make(chan struct{}, maxLargeBodies),
+		large:   fair.NewTurns[string](maxLargeBodies, maxOfClass),
 		stop:    make(chan struct{}),
 	}
 	g.claims.init(g)
@@ -196,10 +204,10 @@ func answered[In, Out any](
 		in := new(In)
 		if err == nil && limit > 0 {
 			var done func()
-			done, err = g.takeTurn(r, limit)
+			done, err = g.takeTurn(r, c.Class, limit)
 			defer done()
 			if err == nil {
-				err = read(r, limit, in)
+				err = read(w, r, limit, in)
 			}
 		}
 		var out Out
@@ -220,24 +228,32 @@ func answered[In, Out any](
 	}
 }
 
-// takeTurn bounds how many large bodies are in memory: a call that takes large ones waits for its turn if its body is
-// large, or a proxy has hidden the length. The turn lasts until done is called, when the call has ended.
-func (g *Gateway) takeTurn(r *http.Request, limit int64) (done func(), err error) {
+// takeTurn bounds how many large bodies are in memory: a call that takes large ones waits for the turn of its class if
+// its body is large, or a proxy has hidden the length. The turn lasts until done is called, when the call has ended.
+func (g *Gateway) takeTurn(r *http.Request, class string, limit int64) (done func(), err error) {
 	if limit < workerapi.MaxLarge || r.ContentLength >= 0 && r.ContentLength <= workerapi.MaxSmall {
 		return func() {}, nil
 	}
-	select {
-	case g.large <- struct{}{}:
-		return func() { <-g.large }, nil
-	case <-r.Context().Done():
-		return func() {}, r.Context().Err()
+	if err := g.large.Acquire(r.Context(), class); err != nil {
+		return func() {}, err
 	}
+	return func() { g.large.Release(class) }, nil
 }
 
 // read reads a JSON body. Unknown fields are ignored, so that a newer worker can call an older server.
-func read(r *http.Request, limit int64, in any) error {
+func read(w http.ResponseWriter, r *http.Request, limit int64, in any) error {
+	size := limit
+	if r.ContentLength >= 0 {
+		size = min(r.ContentLength, limit)
+	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(clock.Deadline(bodyTime + time.Duration(size)*time.Second/slowestBody))
 	raw, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	_ = rc.SetReadDeadline(time.Time{}) // the call may wait
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return pleat.Errorf(pleat.CodeUnavailable, "the request body came more slowly than %d bytes in a second; try again",
+			slowestBody)
 	case err != nil:
 		return pleat.Invalidf("the request body cannot be read to its end")
 	case int64(len(raw)) > limit:
