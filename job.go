@@ -300,6 +300,15 @@ const (
 	ArtifactOther ArtifactKind = "other"
 )
 
+// ArtifactKinds are all kinds of artifact.
+var ArtifactKinds = []ArtifactKind{
+	ArtifactCIF, ArtifactPDB, ArtifactPAE, ArtifactPAEPlot, ArtifactPLDDTPlot, ArtifactCoverage, ArtifactMSA,
+	ArtifactMetrics, ArtifactConfig, ArtifactCitations, ArtifactPlots, ArtifactArchive, ArtifactTopology,
+	ArtifactTrajectory, ArtifactEnergies, ArtifactDynamics, ArtifactAnswer, ArtifactFacts, ArtifactJobYAML,
+	ArtifactDesign, ArtifactDesignTable, ArtifactDesignReport, ArtifactDesigns, ArtifactDesignSpec,
+	ArtifactDesignPlot, ArtifactOther,
+}
+
 // Progress is one event in the life of a run, as the event stream shows it. Seq counts the events of a run from 1.
 // Which of the other fields are set depends on the kind: State, or Stage with Done and Total, or Line, which is a line
 // of the log or the name of an artifact.

@@ -635,6 +635,14 @@ func TestServiceKeysAreBounded(t *testing.T) {
 	if r.status != 400 || !strings.Contains(r.body, "service user") {
 		t.Errorf("a service user becomes a manager: %d %s", r.status, r.body)
 	}
+	other := "/v1/projects/" + h.newProject("Other")
+	for _, method := range []string{"PUT", "DELETE"} {
+		robot := h.as(h.key, method, other+"/members/robot", `{"role":"viewer"}`)
+		nobody := h.as(h.key, method, other+"/members/nobody", `{"role":"viewer"}`)
+		if robot.status != 404 || robot.body != strings.Replace(nobody.body, "nobody", "robot", 1) {
+			t.Errorf("%s of another project's service user: %d %s", method, robot.status, robot.body)
+		}
+	}
 	r = h.as(h.key, "POST", project+"/service-users", `{"name":"boss","role":"manager"}`)
 	if r.status != 400 {
 		t.Errorf("a service user is made a manager: %d %s", r.status, r.body)

@@ -176,17 +176,22 @@ func Slug(s string, most int) string {
 	return strings.Trim(string(out[:min(len(out), most)]), "-")
 }
 
-// Cell returns a text as a cell of a CSV file. One that a spreadsheet would take for a formula begins with an
-// apostrophe (OWASP, «CSV Injection»).
+// Cell returns a text as a cell of a CSV file. What a spreadsheet would take for a formula has an apostrophe in front
+// (OWASP, «CSV Injection»): at the start, and behind what it may take for the end of a cell, such as the semicolon in
+// much of Europe, whatever quotes there are.
 func Cell(text string) string {
-	if text == "" {
-		return ""
+	const begins, ends = "=+-@\t\r\n", ";\t\r\n"
+	if !strings.ContainsAny(text, begins) {
+		return text
 	}
-	switch text[0] {
-	case '=', '+', '-', '@', '\t', '\r', '\n':
-		return "'" + text
+	var out strings.Builder
+	for i := range len(text) {
+		if strings.IndexByte(begins, text[i]) >= 0 && (i == 0 || strings.IndexByte(ends, text[i-1]) >= 0) {
+			out.WriteByte('\'')
+		}
+		out.WriteByte(text[i])
 	}
-	return text
+	return out.String()
 }
 
 // Unique makes names differ from one another. The zero value is of no use; make it with Unique{}.

@@ -157,3 +157,20 @@ func TestCharacter(t *testing.T) {
 		}
 	}
 }
+
+func TestCell(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                  "",
+		"model-1 = best":    "model-1 = best",
+		"=1+1":              "'=1+1",
+		"-3":                "'-3",
+		"x;=HYPERLINK(1)":   "x;'=HYPERLINK(1)",
+		"x\t@SUM(A1)":       "x\t'@SUM(A1)",
+		"x;;+1;y; =1":       "x;;'+1;y; =1",
+		"line\n\n=1; -2;-3": "line\n'\n'=1; -2;'-3",
+	} {
+		if got := Cell(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -64,11 +64,11 @@ func (h *Handlers) getComparison(ctx context.Context, c *route.Call) error {
 	defer release()
 	in, err := h.readCompared(ctx, sources, files)
 	if err != nil {
-		return err
+		return tooLong(err)
 	}
 	out, err := compare.Compare(ctx, in, reference, nil)
 	if err != nil {
-		return err
+		return tooLong(err)
 	}
 	from := make([]pleat.ComparedStructure, len(files))
 	for i := range files {
@@ -80,6 +80,18 @@ func (h *Handlers) getComparison(ctx context.Context, c *route.Call) error {
 	}
 	c.Raw(append(row, '\n'))
 	return nil
+}
+
+// tooLong returns the error of a comparison, which is unavailable if its time has run out.
+func tooLong(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &pleat.Error{
+		Code:    pleat.CodeUnavailable,
+		Message: "the comparison takes longer than is computed at once; " + toTask,
+		Err:     err,
+	}
 }
 
 // comparisonQuery reads of and reference.

@@ -104,7 +104,7 @@ func (h *Handlers) contactsOf(ctx context.Context, c *route.Call, r *resultStruc
 		out.Reason = &why
 	}
 	out.JobID, out.JobRunID, out.File = string(r.Job.ID), string(r.Run.ID), r.file.Name
-	return out, inTime(err)
+	return out, err
 }
 
 // viewFile returns the handler of GET /v1/jobs/{id}/view.* in one of report.ViewFormats, for readers of the job: a
@@ -148,17 +148,9 @@ func (h *Handlers) scriptOf(ctx context.Context, c *route.Call, r *resultStructu
 		Written: r.Run.FinishedAt,
 	})
 	if err != nil {
-		return nil, inTime(err)
+		return nil, err
 	}
 	return view.Script(ending)
-}
-
-// inTime returns the error of a computation, which is unavailable if its time has run out.
-func inTime(err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the structure takes too long now; try again", Err: err}
 }
 
 // resultStructure is a structure of a run that has completed, as a caller may read it.

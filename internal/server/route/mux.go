@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -87,9 +88,21 @@ func (k *Core) Serve(rt Route) http.Handler {
 			defer cancel()
 		}
 		if err := k.serveVerified(ctx, c, rt); err != nil {
-			k.fail(c, err)
+			k.fail(c, inTime(ctx, err))
 		}
 	})
+}
+
+// inTime returns the error of a call, which is unavailable if its own time has run out.
+func inTime(ctx context.Context, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil || pleat.CodeOf(err) != pleat.CodeInternal {
+		return err
+	}
+	return &pleat.Error{
+		Code:    pleat.CodeUnavailable,
+		Message: fmt.Sprintf("this takes longer than %s now; try again, or ask for less", responseTimeout),
+		Err:     err,
+	}
 }
 
 // serveVerified is serveCall. Where the credential was taken for valid because it was so recently, a success has shown

@@ -133,6 +133,7 @@ func TestRefusals(t *testing.T) {
 			`{"name":"x","sha256":"` + sha("abc") + `"}`},
 		{"publish: another size", task.Token, "POST", about(&task, "publish"),
 			`{"name":"model.cif","bytes":4,"sha256":"` + sha("abc") + `"}`},
+		{"publish: no kind of artifact", task.Token, "POST", about(&task, "publish"), `{"name":"x","kind":"secret"}`},
 		{"publish: kind with a line", task.Token, "POST", about(&task, "publish"), `{"name":"x","kind":"a\n"}`},
 		{"publish: content type with a line", task.Token, "POST", about(&task, "publish"),
 			`{"name":"x","content_type":"a\r\nb: c"}`},

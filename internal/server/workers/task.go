@@ -123,15 +123,18 @@ var states = []pleat.State{
 }
 
 // checkMSA refuses what is no state of an alignment.
-func checkMSA(field string, state pleat.State) error {
-	if slices.Contains(states, state) {
+func checkMSA(field string, state pleat.State) error { return checkOneOf(field, state, states) }
+
+// checkOneOf refuses a value that is not in a list.
+func checkOneOf[T ~string](field string, value T, list []T) error {
+	if slices.Contains(list, value) {
 		return nil
 	}
 	var names []string
-	for _, s := range states {
-		names = append(names, string(s))
+	for _, v := range list {
+		names = append(names, string(v))
 	}
-	return pleat.InvalidField(field, " is %q; it must be one of %s", pleat.Clip(string(state)),
+	return pleat.InvalidField(field, " is %q; it must be one of %s", pleat.Clip(string(value)),
 		strings.Join(names, ", "))
 }
 
@@ -212,7 +215,7 @@ func fileOf(c *caller, prefix string, f *workerapi.File) (pleat.Artifact, error)
 	key, err := keyOf(c, prefix+"name", f.Name)
 	err = cmp.Or(err,
 		checkName(prefix+"content_type", f.ContentType, maxHost),
-		checkName(prefix+"kind", string(f.Kind), maxHost))
+		checkOneOf(prefix+"kind", f.Kind, pleat.ArtifactKinds))
 	switch {
 	case err != nil:
 	case f.Sequence != "" && !pleat.IsUUID(string(f.Sequence)):

@@ -54,8 +54,8 @@ func (s *Store) Members(ctx context.Context, by Reach) ([]ProjectMember, error) 
 
 // SetMember gives a user a role in the project of by, or takes it away with [pleat.NoRole], and records it. The caller
 // must be a manager of the project or an operator; anybody may leave. CodeNotFound: there is no such user, or the user
-// has no role to take away. CodeConflict: the project would have no manager or too many members, it is a user's own, or
-// the user is a service user of another project. CodeInvalid: a service user would be a manager.
+// has no role to take away; the service users of other projects count as none. CodeConflict: the project would have no
+// manager or too many members, or it is a user's own. CodeInvalid: a service user would be a manager.
 func (s *Store) SetMember(ctx context.Context, by Actor, user string, role pleat.Role) (ProjectMember, error) {
 	var m ProjectMember
 	err := s.db.Write(ctx, "set member", func(t *db.Tx) error {
@@ -72,7 +72,7 @@ func (s *Store) SetMember(ctx context.Context, by Actor, user string, role pleat
 			return err
 		}
 		if u.Service && u.Project != p.ID {
-			return pleat.Errorf(pleat.CodeConflict, "%s is a service user of another project", u.Name)
+			return errNoUser(user) // the managers of a project do not learn what others have
 		}
 		c, err := CountMembers(t, p.ID, u.ID)
 		if err != nil {

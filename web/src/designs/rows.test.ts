@@ -116,13 +116,15 @@ test('FASTA and CSV have the rows', () => {
       designed_chain_sequence: 'M'.repeat(61),
       notes: ['one', 'two "x"'],
     }),
+    design('x;=1+1', {}),
     design('=b', {}),
   ]
   expect(fasta(rows)).toBe(`>a rank=1 pass_filters=true\n${'M'.repeat(60)}\nM\n`)
   const lines = csv(rows, [...columns, column('cif_url', { type: 'string' })]).split('\r\n')
   expect(lines[0]).toBe(columns.map((c) => c.name).join())
   expect(lines[1]).toBe(`a,1,true,${'M'.repeat(61)},,,,,,,,"one; two ""x"""`)
-  expect(lines[2]).toBe(`'=b${','.repeat(columns.length - 1)}`)
+  expect(lines[2]).toBe(`x;'=1+1${','.repeat(columns.length - 1)}`)
+  expect(lines[3]).toBe(`'=b${','.repeat(columns.length - 1)}`)
 })
 
 test('the last fold of a model stands beside its design', () => {

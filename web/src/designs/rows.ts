@@ -166,13 +166,13 @@ export const fasta = (designs: Design[]) =>
     })
     .join('')
 
-/** All columns as CSV (RFC 4180); null is empty. A text that a spreadsheet would compute has an apostrophe in front. */
+/** All columns as CSV (RFC 4180); null is empty. What a spreadsheet would compute has an apostrophe in front. */
 export function csv(designs: Design[], columns: DesignColumn[]): string {
   const shown = columns.filter((c) => c.type !== 'object' && c.name !== 'cif_url')
   const cell = (value: unknown) => {
     if (value === null || value === undefined) return ''
     if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-    const text = (Array.isArray(value) ? value.join('; ') : String(value)).replace(/^[=+\-@\t\r]/, "'$&")
+    const text = (Array.isArray(value) ? value.join('; ') : String(value)).replace(/(^|[;\t\r\n])(?=[=+\-@\t\r\n])/g, "$1'")
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
   }
   const lines = [shown.map((c) => c.name), ...designs.map((d) => shown.map((c) => cell(d[c.name])))]
