@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ var Done = errors.New("done")
 
 // Follow calls fn with the events of a job's latest run, from the one after the sequence number given (0: from the
 // first) until its last, which is the event of a terminal state. It reconnects where the stream breaks and never calls
-// fn twice with one event. It returns fn's error, a refusal by the service, or the last failure to connect once
+// fn twice with one event; if the job is run again meanwhile, the events of that run follow. It returns fn's error, a refusal by the service, or the last failure to connect once
 // Patience is spent.
 func (c *Client) Follow(ctx context.Context, job string, after int64, fn func(Event) error) error {
 	return c.follow(ctx, jobPath(job, "/events"), job, after, fn)
@@ -37,7 +38,7 @@ func (c *Client) Wait(ctx context.Context, job string) (Results, error) {
 }
 
 func (c *Client) follow(ctx context.Context, path, id string, after int64, fn func(Event) error) error {
-	last := ""
+	last, run := "", ""
 	if after > 0 {
 		last = strconv.FormatInt(after, 10)
 	}
@@ -45,6 +46,9 @@ func (c *Client) follow(ctx context.Context, path, id string, after int64, fn fu
 		var e Event
 		if err := json.Unmarshal(data, &e); err != nil {
 			return fmt.Errorf("follow %s: %w", id, err)
+		}
+		if of := cmp.Or(e.JobRunID, e.Task); of != run { // the first event, or the first of a later run
+			run, after = of, 0
 		}
 		if e.Seq <= after {
 			return nil

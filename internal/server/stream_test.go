@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -135,9 +136,42 @@ func TestFollow(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/events", nil, "Last-Event-ID",
-		"999"); r.status != http.StatusNoContent {
-		t.Errorf("past the end: %d", r.status)
+}
+
+// An id of another run, and one that the run has not reached, begin the stream of the run from its first event.
+func TestStreamOfTheNextRun(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	j := h.completed(trp)
+	path := "/v1/jobs/" + j.JobID + "/events"
+	idsOf := func(last string) []string {
+		t.Helper()
+		r := h.as(h.key, "GET", path, nil, "Last-Event-ID", last)
+		if r.status != 200 && r.status != 204 {
+			t.Errorf("after %q: %d %s", last, r.status, r.body)
+		}
+		return regexp.MustCompile(`(?m)^id: (.*)$`).FindAllString(r.body, -1)
+	}
+	first := idsOf("")
+	old := strings.TrimPrefix(first[len(first)-1], "id: ")
+	if got := idsOf(old); len(got) > 0 {
+		t.Errorf("after its last event: %q", got)
+	}
+	h.as(h.key, "POST", "/v1/jobs/"+j.JobID+"/runs", `{}`, "Cache-Control", "no-cache")
+	h.finish(h.claim())
+	all := idsOf("")
+	if all[0] == first[0] || len(all) < 2 {
+		t.Fatalf("%q, %q", first, all)
+	}
+	for _, last := range []string{old, strings.TrimPrefix(first[0], "id: "), "999"} {
+		if d := cmp.Diff(all, idsOf(last)); d != "" {
+			t.Errorf("after %s: %s", last, d)
+		}
+	}
+	for _, last := range []string{"1", strings.TrimPrefix(all[0], "id: ")} { // a number alone is of this run
+		if d := cmp.Diff(all[1:], idsOf(last)); d != "" {
+			t.Errorf("after %s: %s", last, d)
+		}
 	}
 }
 
@@ -148,7 +182,7 @@ func TestStreamOnTheWire(t *testing.T) {
 	j := h.completed(trp)
 	r := h.as(h.key, "GET", "/v1/jobs/"+j.JobID+"/events", nil)
 	if r.header.Get("Content-Type") != "text/event-stream" ||
-		!strings.HasPrefix(r.body, ": open\n\nevent: state\nid: 1\ndata: {\"seq\":1,") ||
+		!strings.HasPrefix(r.body, ": open\n\nevent: state\nid: "+j.JobRunID+":1\ndata: {\"seq\":1,") ||
 		!strings.HasSuffix(r.body, "}\n\n") {
 		t.Errorf("%v\n%s", r.header, r.body)
 	}

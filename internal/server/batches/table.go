@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strconv"
 	"time"
 
 	"pleat"
@@ -265,12 +266,12 @@ func (h *Handlers) batchEventStream(ctx context.Context, c *route.Call) error {
 	if err != nil {
 		return c.Quiet(err)
 	}
-	for n := int64(1); ; n++ {
+	for n := 1; ; n++ {
 		seen, err := h.batchFor(ctx, &b, to)
 		if err != nil {
 			return c.Quiet(err)
 		}
-		if err := st.Add("batch", n, seen); err != nil {
+		if err := st.Add("batch", strconv.Itoa(n), seen); err != nil {
 			return c.Quiet(err)
 		}
 		if err := st.Flush(); err != nil || !b.EndedAt.IsZero() {

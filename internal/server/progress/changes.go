@@ -2,6 +2,7 @@ package progress
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"pleat"
@@ -19,12 +20,12 @@ const changeOverlap = 2 * time.Second
 // Last-Event-ID on. An event has the present state, not the steps between; the stream ends when the credential is
 // revoked.
 func (p *Progress) FollowAll(ctx context.Context, c *route.Call) error {
-	last, err := c.LastEventID()
+	_, last, err := c.LastEventID()
 	if err != nil {
 		return err
 	}
-	if last == 0 {
-		last = p.DB.Now().UnixMicro()
+	if now := p.DB.Now().UnixMicro(); last == 0 || last > now { // a later one is of a clock that was ahead
+		last = now
 	}
 	news, stop := p.DB.Subscribe(runs.OwnerTopic(c.In.Project))
 	defer stop()
@@ -138,5 +139,5 @@ func (t *sentChanges) send(st *route.Events, n *runs.Change) error {
 	} else {
 		name, e.Workflow, e.Task, e.Name = "workflow", string(n.Source.Workflow), string(n.Run), n.Name
 	}
-	return st.Add(name, t.last, e)
+	return st.Add(name, strconv.FormatInt(t.last, 10), e)
 }

@@ -31,18 +31,15 @@ type Run struct {
 	Files func(ctx context.Context) (map[string]*api.Artifact, error)
 }
 
-// Follow sends the events of a run after the one that the client has received last. A run that has no more gets 204. It
-// subscribes before it reads for the first time, so that no event is lost between the two.
+// Follow sends the events of a run after the one that the client has received last; all, if that is one of another run.
+// A run that has no more gets 204. It subscribes before it reads for the first time, so that no event is lost between
+// the two.
 func (p *Progress) Follow(ctx context.Context, c *route.Call, run Run) error {
-	last, err := c.LastEventID()
-	if err != nil {
-		return err
-	}
 	news, stop := p.DB.Subscribe(runs.Topic(run.ID))
 	defer stop()
 	credential, forget := c.CredentialEnds()
 	defer forget()
-	first, err := p.Runs.Progress(ctx, run.ID, last, EventPage)
+	last, first, err := p.resume(ctx, c, run.ID)
 	if err != nil {
 		return err
 	}
@@ -58,6 +55,23 @@ func (p *Progress) Follow(ctx context.Context, c *route.Call, run Run) error {
 		return c.Quiet(err)
 	}
 	return c.Quiet(p.sendRun(ctx, &runStream{Events: st, Run: run, last: last, news: news}, first))
+}
+
+// resume reads the events of a run after the last one that the client has received, whose number it returns; 0: none of
+// this run. A number without a run is of this one, if that has got so far.
+func (p *Progress) resume(ctx context.Context, c *route.Call, run pleat.RunID) (int64, []pleat.Progress, error) {
+	of, last, err := c.LastEventID()
+	if err != nil {
+		return 0, nil, err
+	}
+	if last > 0 && (of == "" || of == run) {
+		list, err := p.Runs.Progress(ctx, run, last-1, EventPage+1)
+		if err != nil || len(list) > 0 {
+			return last, list[min(1, len(list)):], err
+		}
+	}
+	list, err := p.Runs.Progress(ctx, run, 0, EventPage)
+	return 0, list, err
 }
 
 // runStream is an open stream that sends the events of one run.
@@ -137,7 +151,7 @@ func (st *runStream) send(ctx context.Context, batch []pleat.Progress) (ended bo
 		default:
 			e.Line = p.Line
 		}
-		if err := st.Add(string(p.Kind), p.Seq, e); err != nil {
+		if err := st.Add(string(p.Kind), route.EventID(st.ID, p.Seq), e); err != nil {
 			return false, err
 		}
 		ended = ended || p.Kind == pleat.ProgressState && p.State.Terminal()

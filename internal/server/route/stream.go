@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,12 +98,12 @@ func (c *Call) OpenStream(
 func (st *Events) comment(text string) { st.b.WriteString(": " + text + "\n\n") }
 
 // Add adds an event with v as its JSON data.
-func (st *Events) Add(name string, id int64, v any) error {
+func (st *Events) Add(name, id string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	st.b.WriteString("event: " + name + "\nid: " + strconv.FormatInt(id, 10) + "\ndata: ")
+	st.b.WriteString("event: " + name + "\nid: " + id + "\ndata: ")
 	st.b.Write(data)
 	st.b.WriteString("\n\n")
 	return nil
@@ -177,19 +178,28 @@ func (c *Call) CredentialEnds() (news <-chan struct{}, forget func()) {
 	return c.core.stores.db.Subscribe(recent.who.Topic())
 }
 
-// LastEventID returns the id of the last event that the client has received; 0: none. Browsers and the Client send it
-// when they reconnect.
-func (c *Call) LastEventID() (int64, error) {
+// EventID is the id of an event of a run: a client that reconnects may find that the stream is that of a later run.
+func EventID(run pleat.RunID, seq int64) string {
+	return string(run) + ":" + strconv.FormatInt(seq, 10)
+}
+
+// LastEventID returns what the id of the last event says that the client has received: the run, which is empty if the
+// id names none, and the number; 0: the client has received none. Browsers and the Client send it when they reconnect.
+func (c *Call) LastEventID() (run pleat.RunID, n int64, err error) {
 	v := c.R.Header.Get("Last-Event-ID")
 	if v == "" {
-		return 0, nil
+		return "", 0, nil
 	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < 0 {
-		return 0, pleat.InvalidField("Last-Event-ID", " is %q; it must be the id of an event of this stream",
+	id, number, named := strings.Cut(v, ":")
+	if !named {
+		id, number = "", v
+	}
+	n, err = strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || named && !pleat.IsUUID(id) {
+		return "", 0, pleat.InvalidField("Last-Event-ID", " is %q; it must be the id of an event of this stream",
 			pleat.Clip(v))
 	}
-	return n, nil
+	return pleat.RunID(id), n, nil
 }
 
 // openCredentials are the credentials of the open event streams. One query for all of them finds out, every checkEvery,

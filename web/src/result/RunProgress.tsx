@@ -47,10 +47,17 @@ export function useRunEvents(
     if (!open) return
     setRun(initialState)
     let lastSeq = 0
+    let runId: string | null | undefined
     const stream = openStream(path, ['state', 'stage', 'log', 'artifact'], {
       state: setStreamState,
       event(_, data) {
         const e = data as RunEvent
+        const of = e.jobRunId ?? e.taskId
+        if (of !== runId) {
+          runId = of // the run of the stream, or a later one
+          lastSeq = 0
+          setRun(initialState)
+        }
         if (e.seq <= lastSeq) return // a reopened stream starts from the first event
         lastSeq = e.seq
         setRun((state) => applyEvent(state, e))
