@@ -188,10 +188,11 @@ func TestBoundKeys(t *testing.T) {
 	}
 }
 
-// A role that ends takes effect with the next request, and a service user whose role ends is disabled.
+// A role that ends takes effect with the next request and ends the streams at once, and a service user whose role ends
+// is disabled.
 func TestRolesEnd(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newFixture(t, func(c *server.Config) { c.StreamHeartbeat, c.StreamPoll = time.Hour, time.Hour })
 	project := h.newProject("Lab")
 	members := "/v1/projects/" + project + "/members/"
 	_, bea := h.newUser("bea")
@@ -203,10 +204,21 @@ func TestRolesEnd(t *testing.T) {
 	if r := h.as(service.Key.Secret, "GET", "/v1/jobs/"+job, nil); r.status != 200 {
 		t.Errorf("the service user: %d %s", r.status, r.body)
 	}
+	var streams []chan string
+	for _, path := range []string{"/v1/events?projectId=" + project, "/v1/jobs/" + job + "/events"} {
+		for _, key := range []string{bea, service.Key.Secret} {
+			stream := readStream(t, h.http.URL+path, "X-API-Key", key)
+			<-stream
+			streams = append(streams, stream)
+		}
+	}
 	for _, user := range []string{"bea", service.UserID} {
 		if r := h.as(h.key, "DELETE", members+user, nil); r.status != 200 {
 			t.Fatalf("%d %s", r.status, r.body)
 		}
+	}
+	for _, stream := range streams {
+		ends(t, stream, "the role ended")
 	}
 	if r := h.as(bea, "GET", "/v1/jobs/"+job, nil); r.status != 404 {
 		t.Errorf("bea reads with %d", r.status)

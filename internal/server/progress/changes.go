@@ -41,8 +41,8 @@ func (p *Progress) FollowAll(ctx context.Context, c *route.Call) error {
 	return c.Quiet(p.sendChanges(ctx, c, st, last, news))
 }
 
-// sendChanges sends the changes after last, a cursor in µs, until the client leaves or its credential is revoked. news
-// receives after a change.
+// sendChanges sends the changes after last, a cursor in µs, until the client leaves, its credential is revoked or its
+// role in the project ends. news receives after a change.
 func (p *Progress) sendChanges(
 	ctx context.Context, c *route.Call, st *route.Events, last int64, news <-chan struct{},
 ) error {
@@ -60,7 +60,7 @@ func (p *Progress) sendChanges(
 		}
 		switch wake {
 		case route.WakeCheck:
-			if _, err := c.Identify(ctx); err != nil {
+			if err := c.StillEntered(ctx); err != nil {
 				return err
 			}
 		case route.WakeNews:

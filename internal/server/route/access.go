@@ -34,6 +34,14 @@ func (c *Call) enter(ctx context.Context, field, id string) error {
 	return err
 }
 
+// StillEntered refuses a call that goes on whose credential, or role in the project that it has entered, has ended.
+func (c *Call) StillEntered(ctx context.Context) error {
+	if _, err := c.Identify(ctx); err != nil || c.In.Project == c.Who.User.OwnProject() {
+		return err
+	}
+	return c.needRole(ctx, c.In.Project, pleat.ErrNoProject)
+}
+
 // ParseProjectID reads the id of a project from a field of a request.
 func ParseProjectID(field, text string) (pleat.ProjectID, error) {
 	if !pleat.IsUUID(text) {
