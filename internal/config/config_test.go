@@ -112,6 +112,8 @@ func TestBadSettings(t *testing.T) {
 			want: "--database-direct is for a pooler before PostgreSQL; set database to the pooler's address"},
 		{args: []string{"--public-url", "fold.example.org"},
 			want: `--public-url is "fold.example.org"; it must be an address such as https://fold.example.org`},
+		{args: []string{"--public-url", "https://lab.example.org/pleat/"},
+			want: `--public-url is "https://lab.example.org/pleat"; it must have no path`},
 		{args: []string{"--oidc-issuer", "http://hush:hush@id.example.org/?hush"},
 			want: `--oidc-issuer is "http://id.example.org/?…"; it must be an https address`},
 		{args: []string{"--oidc-issuer", "http://id.example.org"}, want: "it must be an https address such as"},

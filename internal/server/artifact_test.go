@@ -261,8 +261,10 @@ func TestSession(t *testing.T) {
 	stands("null", "Cookie", "pleat_session=nonsense")
 	stands("null")
 	if r := h.ask("POST", "/v1/session", `{"key":"`+key.Secret+`"}`, "Origin",
-		"https://evil.example"); r.status != 401 {
-		t.Errorf("opened from elsewhere: %d", r.status)
+		"https://evil.example"); r.status != 400 || r.header.Get("Set-Cookie") != "" ||
+		!strings.Contains(r.body, "a page of https://evil.example sent this to the host 127.0.0.1:") ||
+		!strings.Contains(r.body, "public-url") {
+		t.Errorf("opened from elsewhere: %d %s", r.status, r.body)
 	}
 	second, _, _ := strings.Cut(h.ask("POST", "/v1/session", `{"key":"`+key.Secret+`"}`).header.Get("Set-Cookie"), ";")
 	if r := h.ask("DELETE", "/v1/session", nil, "Cookie", cookie, "Origin", h.http.URL); r.status != 200 ||
@@ -300,7 +302,7 @@ func TestSecureCookie(t *testing.T) {
 		}
 	}
 	if r := h.ask("POST", "/v1/session", `{"key":"`+h.key+`"}`, "Host", "fold.example.org", "Origin",
-		"http://fold.example.org"); r.status != 401 {
+		"http://fold.example.org"); r.status != 400 {
 		t.Errorf("an insecure origin: %d", r.status)
 	}
 }

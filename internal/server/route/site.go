@@ -21,12 +21,12 @@ type Site struct {
 	secure      bool
 }
 
-// NewSite returns the site of a public address. It fails if that is not an http or https URL. hosts are further names
+// NewSite returns the site of a public address. It fails if that is not an http or https URL without a path. hosts are further names
 // of the service.
 func NewSite(publicURL string, hosts []string) (*Site, error) {
 	u, err := url.Parse(publicURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
-		u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("the public address is %q; it must look like https://fold.example.org", publicURL)
 	}
 	s := &Site{
