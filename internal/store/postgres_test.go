@@ -3,10 +3,14 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"pleat"
+	"pleat/internal/store"
+	storedb "pleat/internal/store/db"
 	"pleat/internal/store/runs"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
@@ -267,5 +271,87 @@ func TestTune(t *testing.T) {
 	rows, err := s.Runs.ListJobs(t.Context(), u, runs.Filter{Query: "trp", Limit: 50})
 	if err != nil || len(rows) != 1 || indexes() != 0 {
 		t.Errorf("%d jobs, %v, and %d indexes", len(rows), err, indexes())
+	}
+}
+
+// After a failover, sessions that were opened while the database could only be read stay so. The first change afterwards
+// succeeds in another session.
+func TestReadOnlySessions(t *testing.T) {
+	t.Parallel()
+	address := storetest.MigratedPostgres(t)
+	s := storetest.OpenAt(t, address, nil)
+	ctx := context.Background()
+	by := storetest.User(t, s, "ada")
+	raw := openRaw(t, address)
+	set := func(text string) {
+		t.Helper()
+		_, err := raw.ExecContext(ctx, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I "+text+"', current_database()); END $$")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("SET default_transaction_read_only = on")
+	if _, err := raw.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+
+		"WHERE datname = current_database() AND pid <> pg_backend_pid()"); err != nil {
+		t.Fatal(err)
+	}
+	openSessions := func() {
+		t.Helper()
+		var open []*storedb.Snapshot
+		for range 6 {
+			var r *storedb.Snapshot
+			storetest.Eventually(t, "a session is opened", func() bool { // those that were ended are found one by one
+				var err error
+				r, err = s.DB.BeginRead(ctx)
+				return err == nil
+			})
+			open = append(open, r)
+		}
+		for _, r := range open {
+			r.End(ctx)
+		}
+	}
+	openSessions()
+	_, err := s.Runs.CreateJob(ctx, storetest.NewFold(by, "refused"))
+	if pleat.CodeOf(err) != pleat.CodeUnavailable || !strings.Contains(err.Error(), "takes no changes") {
+		t.Errorf("a change of a database that is only read: %v", err)
+	}
+	if why, err := s.DB.WriteFault(ctx); why == "" || err != nil {
+		t.Errorf("%q, %v", why, err)
+	}
+	openSessions()
+	set("RESET default_transaction_read_only")
+	if _, err := s.Runs.CreateJob(ctx, storetest.NewFold(by, "taken")); err != nil {
+		t.Errorf("the first change afterwards: %v", err)
+	}
+	if why, err := s.DB.WriteFault(ctx); why != "" || err != nil {
+		t.Errorf("%q, %v", why, err)
+	}
+}
+
+// Addresses with which a service could not work are refused at the start, by name.
+func TestPoolersAreNamed(t *testing.T) {
+	t.Parallel()
+	address := storetest.Postgres(t)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("default_query_exec_mode", "simple_protocol")
+	u.RawQuery = q.Encode()
+	for name, address := range map[string]string{
+		"simple_protocol": u.String(), "pooler": storetest.Pooled(t, address),
+	} {
+		if address == "" {
+			continue
+		}
+		s, err := store.Open(t.Context(), address, store.Options{})
+		if err == nil {
+			_ = s.DB.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "database-direct") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -6,6 +6,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type Status struct {
 	Version   string `json:"version" doc:"Version of the service."`
 	Workers   string `json:"workers,omitempty" doc:"Only of /readyz: none, if no worker is live."`
 	Artifacts string `json:"artifacts,omitempty" doc:"Only of /readyz: failing, if files cannot be stored."`
+	Writes    string `json:"writes,omitempty" doc:"Only of /readyz: why the database takes no changes; ok, if it does."`
 }
 
 // Alive is the status of a process that runs.
@@ -46,7 +48,7 @@ const (
 
 // Ready reports whether the process can serve: the database answers and has this version's schema. A condition that
 // makes jobs wait, but refuses none, is part of the status: a server that cannot store files or knows no live worker
-// accepts jobs. An error has CodeUnavailable.
+// accepts jobs. So is a database that can only be read: its results are served. An error has CodeUnavailable.
 func (h *Health) Ready(ctx context.Context) (Status, error) {
 	if h.DB == nil {
 		return Alive(), nil
@@ -66,7 +68,11 @@ func (h *Health) Ready(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
 	}
-	out := Status{Status: "ready", Version: pleat.Version, Workers: "ok"}
+	fault, err := h.DB.WriteFault(ctx)
+	if err != nil {
+		return Status{}, &pleat.Error{Code: pleat.CodeUnavailable, Message: silent, Err: err}
+	}
+	out := Status{Status: "ready", Version: pleat.Version, Workers: "ok", Writes: cmp.Or(fault, "ok")}
 	if w.Live == 0 {
 		out.Workers = "none"
 	}

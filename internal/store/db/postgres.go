@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -40,6 +41,10 @@ func (s *DB) openPostgres(ctx context.Context, url string, opt Options) error {
 	if err != nil {
 		return err
 	}
+	if direct.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
+		return errors.New("the PostgreSQL address has default_query_exec_mode=simple_protocol, which sends parameters " +
+			"without their types; leave it out, and for a connection pooler " + setDirect)
+	}
 	setDefault(direct, idleInTransaction, strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10))
 	cfg := direct.Copy()
 	if s.pooled = opt.Direct != ""; s.pooled {
@@ -70,7 +75,7 @@ func (s *DB) openPostgres(ctx context.Context, url string, opt Options) error {
 	if err := s.agreeOnTime(ctx); err != nil {
 		_ = s.asyncDB.Close()
 		_ = s.db.Close()
-		return err
+		return namePooler(err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.notify = &notifier{
@@ -86,6 +91,20 @@ func (s *DB) openPostgres(ctx context.Context, url string, opt Options) error {
 	go s.notify.listener(run)
 	go s.notify.timer(run)
 	return nil
+}
+
+// setDirect is what an operator does who has a connection pooler.
+const setDirect = "set database-direct to the address of PostgreSQL itself (docs/operations.md#connection-pooler)"
+
+// namePooler returns the error of a first connection, which says so if a connection pooler has refused it: one takes
+// only some of the parameters with which a session starts.
+func namePooler(err error) error {
+	var pe *pgconn.PgError
+	if errors.As(err, &pe) && strings.Contains(pe.Message, "unsupported startup parameter") {
+		return fmt.Errorf("the PostgreSQL address is that of a connection pooler, whose sessions lack what the service "+
+			"sets; %s: %w", setDirect, err)
+	}
+	return err
 }
 
 // parsePostgres reads an address of PostgreSQL.
@@ -140,13 +159,22 @@ func (s *DB) agreeOnTime(ctx context.Context) error {
 }
 
 // pgCommit runs fn in a transaction, and again if PostgreSQL asks for it: after a serialization failure (40001) or a
-// deadlock (40P01), of which one transaction is the victim.
+// deadlock (40P01), of which one transaction is the victim. Where the session may only read, it tries another one once.
 func (s *DB) pgCommit(ctx context.Context, d durability, fn func(*Tx) error) (written, error) {
 	const tries = 4
 	for i := 1; ; i++ {
 		done, err := s.pgOnce(ctx, d, fn)
 		var pe *pgconn.PgError
-		if err == nil || i == tries || !errors.As(err, &pe) || pe.Code != "40001" && pe.Code != "40P01" {
+		if err == nil || i == tries || !errors.As(err, &pe) {
+			return done, err
+		}
+		switch pe.Code {
+		case "40001", "40P01":
+		case codeReadOnly:
+			if s.dropSessions(); i > 1 {
+				return done, err
+			}
+		default:
 			return done, err
 		}
 	}

@@ -6,6 +6,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -73,6 +74,7 @@ type DB struct {
 
 	transactions atomic.Int64
 	roundTrips   atomic.Int64
+	fault        atomic.Pointer[string] // for which the last change failed; nil: none that is known
 
 	sqlite  *writer   // SQLite's one writer
 	notify  *notifier // PostgreSQL's bridge between processes
@@ -169,7 +171,7 @@ func Unavailable(verb string, err error) error {
 	}
 	return &pleat.Error{
 		Code:    pleat.CodeUnavailable,
-		Message: "the database cannot serve this now; try again",
+		Message: cmp.Or(writeFault(err), "the database cannot serve this now") + "; try again",
 		Err:     fmt.Errorf("%s: %w", verb, err),
 	}
 }

@@ -302,6 +302,7 @@ func (s *DB) commit(ctx context.Context, verb string, d durability, fn func(t *T
 	} else {
 		done, err = s.pgCommit(ctx, d, fn)
 	}
+	s.noteWrite(err)
 	if err != nil {
 		return Unavailable(verb, err)
 	}
