@@ -38,7 +38,8 @@ func TestLayers(t *testing.T) {
 	}
 	got, err := Load(allFlags(t, "--config", path, "--addr", "127.0.0.1:3", "--rate", "2.5"),
 		[]string{"PLEAT_QUOTA=6", "PLEAT_ADDR=127.0.0.1:2", "PLEAT_SECRET_KEY=" + strings.Repeat("ab", 32), "HOME=/x",
-			"PLEAT_SERVICE_HOST=10.0.0.1", "PLEAT_PORT_8080_TCP=x"})
+			"PLEAT_SERVICE_HOST=10.0.0.1", "PLEAT_PORT_8080_TCP=x", "PLEAT_DB_SERVICE_HOST=10.0.0.2",
+			"PLEAT_DB_SERVICE_PORT_PG=5432", "PLEAT_DB_PORT=tcp://10.0.0.2:5432", "PLEAT_DB_PORT_5432_TCP_ADDR=10.0.0.2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,9 +307,9 @@ func TestConfigurationIsDocumented(t *testing.T) {
 Each setting has a key in a YAML file, an environment variable and a flag. A flag overrides the environment, and the
 environment overrides the file. ` + "`--config` or `PLEAT_CONFIG`" + ` names the file. An unknown key is an error that
 names the nearest known one, and so is an unknown variable that begins with ` + "`PLEAT_`" + `. Variables that Kubernetes
-sets for a service named pleat (` + "`PLEAT_SERVICE_…`, `PLEAT_PORT…`" + `) are ignored. Secrets are never logged, and
-` + "`pleat doctor`" + ` does not show them. The secrets of a server have no flag, because other users of a machine can
-read its command lines.
+sets for services whose names begin with pleat (` + "`PLEAT_DB_SERVICE_HOST`, `PLEAT_PORT_…`" + `) are ignored. Secrets
+are never logged, and ` + "`pleat doctor`" + ` does not show them. The secrets of a server have no flag, because other
+users of a machine can read its command lines.
 
 `)
 	c := Default()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -129,14 +130,15 @@ func nestedName(key string, value any) string {
 }
 
 // readEnvironment returns the settings among the variables PLEAT_…, and the value of PLEAT_CONFIG. It refuses unknown
-// variables of that prefix, except those that Kubernetes sets for a service named pleat and those of the tests.
+// variables of that prefix, except those that Kubernetes sets for services whose names begin with pleat and those of the
+// tests.
 func readEnvironment(environ []string, known []Setting) (_ source, path string, err error) {
 	names := append(namesOf(known, Setting.Variable), "PLEAT_CONFIG")
 	values := map[string]any{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		switch i := slices.Index(names, name); {
-		case !strings.HasPrefix(name, envPrefix) || isForeign(name):
+		case !strings.HasPrefix(name, envPrefix) || i < 0 && isForeign(name):
 		case name == "PLEAT_CONFIG":
 			path = value
 		case i < 0:
@@ -149,10 +151,16 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 	return source{values, variable}, path, nil
 }
 
+// ofService are the variables that Kubernetes sets for a service: PLEAT_SERVICE_HOST for one named pleat, and
+// PLEAT_DB_PORT_5432_TCP_ADDR for one named pleat-db.
+var ofService = regexp.MustCompile(
+	`^PLEAT_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
 // isForeign reports whether a variable PLEAT_… is set by Kubernetes or the fleet, or read by tests.
 func isForeign(name string) bool {
-	prefixes := []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_SERVICE_", "PLEAT_PORT", "PLEAT_LOCAL_JOB"}
-	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	prefixes := []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_LOCAL_JOB"}
+	return ofService.MatchString(name) ||
+		slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // namesOf returns a name of every setting, in their order.
