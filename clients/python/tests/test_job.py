@@ -1,8 +1,10 @@
 """Folds on a real server, blocking and awaited."""
 
+import pickle
 import threading
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
@@ -33,6 +35,22 @@ def test_a_job_folds(folded: Job) -> None:
     assert folded.results.sequences[0].sequence == SEQUENCE
     assert "http" in folded.results.artifacts[0].url
     assert "http" not in repr(folded.results)
+
+
+def test_sequences_and_seeds_in_other_forms(pleat: Pleat, folded: Job) -> None:
+    again = pleat.fold(SEQUENCE.encode(), name="six", seed=1)  # type: ignore[arg-type] # as a file has it
+    assert np.array_equal(again.wait(progress=False).plddt, folded.plddt)
+    with pytest.raises(ValueError, match="seed is given twice"):
+        pleat.fold(SEQUENCE, params=Params(seed=1), seed=2)
+
+
+def test_jobs_and_clients_are_pickled(pleat: Pleat, apleat: AsyncPleat, folded: Job) -> None:
+    again: Job = pickle.loads(pickle.dumps(folded))
+    assert (again.id, again.status) == (folded.id, "COMPLETED")
+    assert pickle.loads(pickle.dumps(pleat)).me() == pleat.me()
+    assert pickle.loads(pickle.dumps(apleat)).url == apleat.url
+    with httpx.Client() as http, pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(Pleat(pleat.url, http=http))
 
 
 async def test_a_job_folds_awaited(apleat: AsyncPleat, folded: Job, tmp_path: Path) -> None:

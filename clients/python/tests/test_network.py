@@ -387,7 +387,7 @@ def test_the_key_is_in_no_text(server: Server, key: str, monkeypatch: pytest.Mon
         ("http://x/?a=1", "k", "it must be an address"),
         ("http://alice:secret@x", "k", "url has a user or password"),
         ("http://x", "se cret", "key has characters"),
-        ("http://x", "secret\n", "key has characters"),
+        ("http://x", "secret\nsecret", "key has characters"),
         ("http://x", "sécret", "key has characters"),
     ],
 )
@@ -445,3 +445,8 @@ def test_the_key_of_a_batch_is_the_callers(relay: Relay, key: str) -> None:
             )
     made = [s for s in relay.seen if s.method == "POST"]
     assert [s.headers["idempotency-key"] for s in made] == ["kTrue", "kFalse"]
+
+
+def test_the_end_of_a_line_is_no_part_of_a_key(server: Server, key: str) -> None:
+    with Pleat(server.url, f" {key}\r\n") as client:
+        assert client.me().name == "alice"

@@ -34,7 +34,8 @@ class Origin:
 
     @classmethod
     def of(cls, url: str, key: str | None) -> Origin:
-        """Checks both. The messages do not contain the key."""
+        """Checks both. The messages do not contain the key, whose line may end as in a file."""
+        key = None if key is None else key.strip()
         try:
             parsed = httpx.URL(url)
         except (httpx.InvalidURL, TypeError) as e:
@@ -117,6 +118,13 @@ def _bound(call: Call, size: int) -> None:
         raise errors.InvalidAnswer(f"{call}: the answer has more than {MAX_ANSWER >> 20} MiB")
 
 
+def _again(driver: Driver | AsyncDriver) -> tuple[Any, ...]:
+    """How a driver is made in another process: with the key, and with connections of its own."""
+    if not driver._owned:  # pyright: ignore[reportPrivateUsage]
+        raise TypeError("a client with an http of one's own cannot be pickled; make one in each process")
+    return type(driver), (driver.origin, None, driver._sleep)  # pyright: ignore[reportPrivateUsage]
+
+
 class Driver:
     """Executes flows and blocks."""
 
@@ -125,6 +133,9 @@ class Driver:
         self._owned = http is None
         self.http: httpx.Client = http or httpx.Client(trust_env=origin.trusts_environment())
         self._sleep = sleep
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again(self)
 
     def close(self) -> None:
         """Closes connections, unless they are those of a client that was given."""
@@ -239,6 +250,9 @@ class AsyncDriver:
         self._owned = http is None
         self.http: httpx.AsyncClient = http or httpx.AsyncClient(trust_env=origin.trusts_environment())
         self._sleep = sleep
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again(self)
 
     async def close(self) -> None:
         """Closes connections, unless they are those of a client that was given."""

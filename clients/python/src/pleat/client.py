@@ -27,6 +27,7 @@ from .inputs import (
     Template,
     constraints,
     molecules,
+    seeded,
 )
 from .job import AsyncJob, Job
 from .library import AsyncLibrary, Library
@@ -197,7 +198,7 @@ def _batch_body(
 
 
 class Pleat(ClientFlows):
-    """A client that blocks. It may be used by several threads.
+    """A client that blocks. It may be used by several threads, and pickled for other processes, with its key.
 
     `url` and `key` come from PLEAT_URL and PLEAT_KEY if they are not given. Without a key, public jobs can be read.
     `project`, or PLEAT_PROJECT, is the id or name of the project in which it creates and lists, unless a call names
@@ -237,6 +238,7 @@ class Pleat(ClientFlows):
         model: str = DEFAULT_MODEL,
         name: str | None = None,
         params: Params | None = None,
+        seed: int | None = None,
         public: bool = False,
         cache: bool = True,
         idempotency_key: str | None = None,
@@ -244,10 +246,10 @@ class Pleat(ClientFlows):
     ) -> Job:
         """Creates a job that folds a protein and returns at once.
 
-        Without `cache`, it is computed even if there is a result of the same input. Every call has an idempotency key
+        `seed` is that of `params`. Without `cache`, it is computed even if there is a result of the same input. Every call has an idempotency key
         of its own, so that it can be repeated safely; the same key and input within a day make one job.
         """
-        request = _fold_request(sequence, model, name, params, public)
+        request = _fold_request(sequence, model, name, seeded(params, seed), public)
         return self._new_job(self._run(self._create(request, None, cache, idempotency_key, project)))
 
     def complex(
@@ -257,6 +259,7 @@ class Pleat(ClientFlows):
         model: str,
         name: str | None = None,
         params: Params | None = None,
+        seed: int | None = None,
         constraints: Constraints | None = None,
         templates: Sequence[Template] = (),
         library_item: str | None = None,
@@ -269,7 +272,7 @@ class Pleat(ClientFlows):
 
         Models for complexes fold them together, others each on its own. `library_item` has alignments to use.
         """
-        request = _complex_request(molecules, model, name, params, constraints, templates, public)
+        request = _complex_request(molecules, model, name, seeded(params, seed), constraints, templates, public)
         return self._new_job(self._run(self._create(request, library_item, cache, idempotency_key, project)))
 
     def _new_job(self, made: CreatedJob) -> Job:
@@ -461,13 +464,14 @@ class AsyncPleat(ClientFlows):
         model: str = DEFAULT_MODEL,
         name: str | None = None,
         params: Params | None = None,
+        seed: int | None = None,
         public: bool = False,
         cache: bool = True,
         idempotency_key: str | None = None,
         project: str | None = None,
     ) -> AsyncJob:
         """As Pleat.fold()."""
-        request = _fold_request(sequence, model, name, params, public)
+        request = _fold_request(sequence, model, name, seeded(params, seed), public)
         return self._new_job(await self._run(self._create(request, None, cache, idempotency_key, project)))
 
     async def complex(
@@ -477,6 +481,7 @@ class AsyncPleat(ClientFlows):
         model: str,
         name: str | None = None,
         params: Params | None = None,
+        seed: int | None = None,
         constraints: Constraints | None = None,
         templates: Sequence[Template] = (),
         library_item: str | None = None,
@@ -486,7 +491,7 @@ class AsyncPleat(ClientFlows):
         project: str | None = None,
     ) -> AsyncJob:
         """As Pleat.complex()."""
-        request = _complex_request(molecules, model, name, params, constraints, templates, public)
+        request = _complex_request(molecules, model, name, seeded(params, seed), constraints, templates, public)
         return self._new_job(await self._run(self._create(request, library_item, cache, idempotency_key, project)))
 
     def _new_job(self, made: CreatedJob) -> AsyncJob:

@@ -7,7 +7,7 @@ the wire. A test holds that form against `/openapi.json`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ._wire import present
@@ -43,6 +43,10 @@ class _Polymer:
     copies: int | None = None
     cyclic: bool | None = None
     modifications: Sequence[Modification] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.sequence, bytes):  # pyright: ignore[reportUnnecessaryIsInstance] # as a file has it
+            object.__setattr__(self, "sequence", self.sequence.decode())
 
     def _polymer(self) -> dict[str, Any]:
         return present(
@@ -274,10 +278,19 @@ class Params:
 
 def molecules(given: str | Molecule | Sequence[str | Molecule]) -> list[dict[str, Any]]:
     """Molecules in their form on the wire; a text is the sequence of a protein."""
-    several = [given] if isinstance(given, str | Protein | RNA | DNA | Ligand) else given
+    several = [given] if isinstance(given, str | bytes | Protein | RNA | DNA | Ligand) else given
     if not isinstance(several, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] # not all callers check types
         raise TypeError(f"a molecule is {several!r}; it must be a text, Protein, RNA, DNA or Ligand")
-    return [(Protein(m) if isinstance(m, str) else m).to_wire() for m in several]
+    return [(Protein(m) if isinstance(m, str | bytes) else m).to_wire() for m in several]
+
+
+def seeded(params: Params | None, seed: int | None) -> Params | None:
+    """The parameters with a seed that is given apart from them."""
+    if seed is None:
+        return params
+    if params is not None and params.seed is not None:
+        raise ValueError("seed is given twice, and by params; leave out one of them")
+    return replace(params or Params(), seed=seed)
 
 
 def constraints(given: Constraints | None, templates: Sequence[Template] = ()) -> dict[str, Any] | None:
