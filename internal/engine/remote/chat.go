@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"pleat"
 	"pleat/internal/facts"
@@ -83,117 +82,91 @@ func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 	})
 }
 
-// chatMessage is one message of a conversation. Role is system, user or assistant.
+// chatMessage is one message of a conversation. Role is system or user.
 type chatMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
 // chatRequest is the body of POST /chat/completions, of which the client uses a small part. A temperature of 0 makes
-// answers as repeatable as the endpoint can.
+// answers as repeatable as the endpoint can. MaxTokens and NewMaxTokens are an old and a new name of one bound.
 type chatRequest struct {
-	Model       string        `json:"model"`
-	Messages    []chatMessage `json:"messages"`
-	MaxTokens   int           `json:"max_tokens"`
-	Temperature float64       `json:"temperature"`
+	Model        string        `json:"model"`
+	Messages     []chatMessage `json:"messages"`
+	MaxTokens    int           `json:"max_tokens,omitempty"`
+	NewMaxTokens int           `json:"max_completion_tokens,omitempty"`
+	Temperature  *float64      `json:"temperature,omitempty"`
+	Stream       bool          `json:"stream"`
 }
 
-// chatResponse is the part of the response that is used. Usage counts tokens; it may be absent.
-type chatResponse struct {
-	Model   string `json:"model"`
-	Choices []struct {
-		Message chatMessage `json:"message"`
-		Finish  string      `json:"finish_reason"`
-	} `json:"choices"`
-	Usage struct {
-		Prompt     int `json:"prompt_tokens"`
-		Completion int `json:"completion_tokens"`
-		Total      int `json:"total_tokens"`
-	} `json:"usage"`
+// without adapts a request to what an endpoint has refused of it, and reports whether it could: newer models take the
+// bound of tokens under another name, and no temperature.
+func (q *chatRequest) without(reason string) bool {
+	switch {
+	case q.MaxTokens > 0 && strings.Contains(reason, "max_completion_tokens"):
+		q.MaxTokens, q.NewMaxTokens = 0, q.MaxTokens
+	case q.Temperature != nil && strings.Contains(reason, "temperature"):
+		q.Temperature = nil
+	default:
+		return false
+	}
+	return true
 }
 
-// finishReason returns why the model ended the answer, such as stop or length; empty if the endpoint does not say.
-func (r *chatResponse) finishReason() string {
-	if len(r.Choices) == 0 {
-		return ""
-	}
-	return r.Choices[0].Finish
-}
-
-// answer returns the answer as valid text without control characters, at most maxChatAnswer bytes long. It says where
-// the model was cut off by its bound of tokens.
-func (r *chatResponse) answer() string {
-	if len(r.Choices) == 0 {
-		return ""
-	}
-	s := strings.Map(func(c rune) rune {
-		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
-			return -1
-		}
-		return c
-	}, strings.ToValidUTF8(r.Choices[0].Message.Content, "\ufffd"))
-	if s = strings.TrimSpace(s); len(s) > maxChatAnswer {
-		cut := maxChatAnswer
-		for !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
-	if s != "" && r.finishReason() == "length" {
-		s += "\n\n(The answer ends here because the model reached its bound of tokens.)"
-	}
-	return s
-}
-
-// complete makes one call to POST /chat/completions with the rules, the facts and the question. It does not retry; the
-// worker does, if the failure allows it. An empty answer is a failure of kind output_invalid.
+// complete asks the endpoint with the rules, the facts and the question, again if it refuses a parameter for which there
+// is another. It does not retry otherwise; the worker does, if the failure allows it.
 func (c Chat) complete(ctx context.Context, facts, question string) (chatResponse, *pleat.Failure) {
-	var out chatResponse
-	messages := []chatMessage{
-		{"system", chatRules},
-		{"user", "FACTS\n" + facts + "\n\nQUESTION\n" + question},
-	}
-	body, err := json.Marshal(chatRequest{
-		Model:     c.Model,
-		Messages:  messages,
-		MaxTokens: cmp.Or(c.MaxTokens, 1024),
-	})
-	if err != nil {
-		return out, pleat.Failed(pleat.FailInternal, "the question could not be written as JSON")
+	q := chatRequest{
+		Model: c.Model,
+		Messages: []chatMessage{
+			{"system", chatRules},
+			{"user", "FACTS\n" + facts + "\n\nQUESTION\n" + question},
+		},
+		MaxTokens:   cmp.Or(c.MaxTokens, 1024),
+		Temperature: new(0.0),
 	}
 	timeout := cmp.Or(c.Timeout, 2*time.Minute)
 	ctx, done := context.WithTimeout(ctx, timeout)
 	defer done()
+	client := newClient()
+	defer client.CloseIdleConnections()
+	for {
+		status, raw, err := c.post(ctx, client, &q)
+		if err != nil {
+			return chatResponse{}, noChatAnswer(ctx, timeout)
+		}
+		reason := c.reasonOf(raw)
+		if status == http.StatusBadRequest && q.without(reason) {
+			continue
+		}
+		if f := chatRefusal(status, reason); f != nil {
+			return chatResponse{}, f
+		}
+		return readChat(raw, reason)
+	}
+}
+
+// post makes one call to POST /chat/completions.
+func (c Chat) post(ctx context.Context, client *http.Client, q *chatRequest) (status int, raw []byte, err error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return 0, nil, err
+	}
 	address := strings.TrimRight(c.URL, "/") + "/chat/completions"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return out, pleat.Failed(pleat.FailLoad, "the chat endpoint's address cannot be used")
+		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if c.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Key)
 	}
-	client := newClient()
-	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
-		return out, noChatAnswer(ctx, timeout)
+		return 0, nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxChatResponse+1))
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return out, noChatAnswer(ctx, timeout)
-	}
-	if f := chatRefusal(resp.StatusCode); f != nil {
-		return out, f
-	}
-	if len(raw) > maxChatResponse || json.Unmarshal(raw, &out) != nil {
-		return out, pleat.Failed(pleat.FailOutputInvalid,
-			"the chat endpoint sent an answer that is not a chat completion")
-	}
-	if out.answer() == "" {
-		return out, pleat.Failed(pleat.FailOutputInvalid, "the language model gave an empty answer")
-	}
-	return out, nil
+	raw, err = io.ReadAll(io.LimitReader(resp.Body, maxChatResponse+1))
+	return resp.StatusCode, raw, errors.Join(err, resp.Body.Close())
 }
 
 // noChatAnswer returns the failure of a call that got no answer: a timeout, or an endpoint that cannot be reached. Both
@@ -206,17 +179,20 @@ func noChatAnswer(ctx context.Context, timeout time.Duration) *pleat.Failure {
 	return &pleat.Failure{Kind: pleat.FailLoad, Message: "the chat endpoint cannot be reached", Retry: true}
 }
 
-// chatRefusal returns the failure of an HTTP status; nil: success. 429 and 5xx may be retried; the message of the
-// endpoint is not quoted.
-func chatRefusal(status int) *pleat.Failure {
+// chatRefusal returns the failure of an HTTP status, with the reason that the endpoint gives; nil: success. 429 and 5xx
+// may be retried. The reason of a refused key is not quoted, since it may have a part of it.
+func chatRefusal(status int, reason string) *pleat.Failure {
 	message := fmt.Sprintf("the chat endpoint answered %d", status)
 	switch {
 	case status == http.StatusOK:
 		return nil
-	case status == http.StatusTooManyRequests || status >= 500:
-		return &pleat.Failure{Kind: pleat.FailLoad, Message: message, Retry: true}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return pleat.Failed(pleat.FailLoad, message+"; the operator has to check its key")
+	case reason != "":
+		message += ": " + reason
+	case status < 500 && status != http.StatusTooManyRequests:
+		message += "; the operator has to check its address and model"
 	}
-	return pleat.Failed(pleat.FailLoad, message+"; the operator has to check its address and model")
+	retry := status == http.StatusTooManyRequests || status >= 500
+	return &pleat.Failure{Kind: pleat.FailLoad, Message: message, Retry: retry}
 }

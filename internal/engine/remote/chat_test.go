@@ -83,6 +83,66 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// choice is a response with one message.
+func choice(message, finish string) string {
+	return `{"choices":[{"message":` + message + `,"finish_reason":"` + finish + `"}]}`
+}
+
+// The content of a message has the forms in which current endpoints send it.
+func TestChatAnswers(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		`"plain"`: "plain",
+		`"<think>\nmaybe 90\n</think>\n\nIt is 67."`:            "It is 67.",
+		`"maybe 90\n</think>\nIt is 67."`:                       "It is 67.",
+		`"<thinking>a</thinking>b<think>c</think>It is 67."`:    "It is 67.",
+		`"It is 67. <think>or not"`:                             "It is 67.",
+		`"a < b, and <b> is no thought"`:                        "a < b, and <b> is no thought",
+		`[{"type":"text","text":"It is "},{"text":"67."}]`:      "It is 67.",
+		`[{"type":"image_url","image_url":{}},{"text":"seen"}]`: "seen",
+		`"a\u0000b\u202ec\u0085d\te"`:                           "abcd\te",
+	} {
+		r, failure := readChat([]byte(choice(`{"content":`+content+`}`, "stop")), "")
+		if got := r.answer(); got != want || failure != nil {
+			t.Errorf("%s: %q, want %q; %v", content, got, want, failure)
+		}
+	}
+}
+
+// Parameters that an endpoint refuses are sent by another name, or left out.
+func TestChatParameters(t *testing.T) {
+	t.Parallel()
+	var sent []map[string]any
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&q)
+		sent = append(sent, q)
+		refuse := func(message string) {
+			w.WriteHeader(400)
+			_, _ = io.WriteString(w, `{"error":{"message":"`+message+`"}}`)
+		}
+		_, old := q["max_tokens"]
+		_, warm := q["temperature"]
+		switch {
+		case old:
+			refuse("max_tokens is not supported with this model. Use max_completion_tokens instead.")
+		case warm:
+			refuse("temperature does not support 0 with this model.")
+		default:
+			_, _ = io.WriteString(w, choice(`{"content":"yes"}`, "stop"))
+		}
+	}))
+	defer s.Close()
+	c := Chat{URL: s.URL, Model: "m", MaxTokens: 77}
+	r, failure := c.complete(t.Context(), "", "q")
+	if r.answer() != "yes" || failure != nil || len(sent) != 3 {
+		t.Fatalf("%+v, %v after %d calls", r, failure, len(sent))
+	}
+	if q := sent[2]; q["max_completion_tokens"] != 77.0 || q["stream"] != false {
+		t.Errorf("%v", q)
+	}
+}
+
 func TestChatFailures(t *testing.T) {
 	t.Parallel()
 	dir := enginetest.TrpCage(t)
@@ -93,8 +153,18 @@ func TestChatFailures(t *testing.T) {
 		retry  bool
 		want   string
 	}{
-		{401, "", pleat.FailLoad, false, "answered 401; the operator has to check its key"},
-		{404, "", pleat.FailLoad, false, "answered 404"},
+		{401, `{"error":{"message":"sesame is wrong"}}`, pleat.FailLoad, false,
+			"answered 401; the operator has to check its key"},
+		{404, "", pleat.FailLoad, false, "answered 404; the operator has to check its address and model"},
+		{404, `{"error":{"message":"model \"m\" not found,\n try pulling it\u001b first"}}`, pleat.FailLoad, false,
+			`answered 404: model "m" not found, try pulling it first`},
+		{404, `{"error":"no model; the key is sesame"}`, pleat.FailLoad, false, "answered 404: no model; the key is …"},
+		{400, `{"detail":"the context is too long"}`, pleat.FailLoad, false, "answered 400: the context is too long"},
+		{503, `{"message":"the model is loading"}`, pleat.FailLoad, true, "answered 503: the model is loading"},
+		{200, `{"error":{"message":"model is loading"}}`, pleat.FailLoad, true, "has no answer: model is loading"},
+		{200, choice(`{"content":""}`, "content_filter"), pleat.FailOutputInvalid, false, "the filter of the chat endpoint"},
+		{200, choice(`{"content":null,"reasoning":"x"}`, "stop"), pleat.FailOutputInvalid, false, "empty answer"},
+		{200, choice(`{"content":"<think>\nhm"}`, "length"), pleat.FailOutputInvalid, false, "bound of tokens before"},
 		{302, "", pleat.FailLoad, false, "answered 302"},
 		{429, "", pleat.FailLoad, true, "answered 429"},
 		{503, "", pleat.FailLoad, true, "answered 503"},
