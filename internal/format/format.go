@@ -202,7 +202,7 @@ func Export(j *pleat.Job, as Name) (File, error) {
 		out.addNote("params.modelName %q is not in the file: the format names no model", pleat.Clip(j.Params.Model))
 	}
 	return File{
-		Name:        cmp.Or(words.Slug(j.Name, maxFileName), "job") + d.ext,
+		Name:        cmp.Or(words.FileName(j.Name, maxFileName), "job") + d.ext,
 		ContentType: d.media,
 		Text:        text,
 		Notes:       out.all(),

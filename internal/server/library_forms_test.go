@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -92,14 +93,20 @@ func TestUploadedForms(t *testing.T) {
 	}
 }
 
+// sentFile is the answer to the signed link to a stored file.
+func (h *fixture) sentFile(item, name string) reply {
+	h.t.Helper()
+	var link string
+	r := h.as(h.key, "GET", "/v1/library/file/"+item+"/"+url.PathEscape(name), nil)
+	if err := json.Unmarshal([]byte(r.body), &link); err != nil {
+		h.t.Errorf("%s: %d %s", name, r.status, r.body)
+		return reply{}
+	}
+	return h.ask("GET", link, nil)
+}
+
 // libraryFile returns the content of a stored file, by the signed link to it.
 func (h *fixture) libraryFile(item, name string) string {
 	h.t.Helper()
-	var link string
-	r := h.as(h.key, "GET", "/v1/library/file/"+item+"/"+name, nil)
-	if err := json.Unmarshal([]byte(r.body), &link); err != nil {
-		h.t.Errorf("%s: %d %s", name, r.status, r.body)
-		return ""
-	}
-	return h.ask("GET", link, nil).body
+	return h.sentFile(item, name).body
 }

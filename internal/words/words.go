@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Nearest returns the name of which got is a misspelling, see Misspells, or that begins or ends with it; "" if there is
@@ -174,6 +176,32 @@ func Slug(s string, most int) string {
 		}
 	}
 	return strings.Trim(string(out[:min(len(out), most)]), "-")
+}
+
+// FileName is Slug with the letters and digits of every script, for a file that a person saves: at most that many
+// characters, of at most 200 bytes in all.
+func FileName(s string, most int) string {
+	const mostBytes = 200
+	var out strings.Builder
+	n, gap := 0, false
+	for _, c := range s {
+		if c == utf8.RuneError || c != '_' && !unicode.In(c, unicode.L, unicode.M, unicode.N) {
+			gap = n > 0
+			continue
+		}
+		if gap {
+			n++
+		}
+		if n++; n > most || out.Len()+utf8.RuneLen(c)+1 > mostBytes {
+			break
+		}
+		if gap {
+			out.WriteByte('-')
+		}
+		out.WriteRune(c)
+		gap = false
+	}
+	return out.String()
 }
 
 // Cell returns a text as a cell of a CSV file. What a spreadsheet would take for a formula has an apostrophe in front

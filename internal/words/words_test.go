@@ -174,3 +174,25 @@ func TestCell(t *testing.T) {
 		}
 	}
 }
+
+func TestFileName(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"", 80, ""},
+		{"Trp-cage (1L2Y), NMR", 80, "Trp-cage-1L2Y-NMR"},
+		{"модель 7", 80, "модель-7"},
+		{"蛋白質/折り畳み", 80, "蛋白質-折り畳み"},
+		{"../../etc/passwd", 80, "etc-passwd"},
+		{"a\u202eb\x00c\xff", 80, "a-b-c"},
+		{"one two three four", 10, "one-two-th"},
+		{"one two", 4, "one"},
+		{strings.Repeat("é", 200), 150, strings.Repeat("é", 99)},
+	} {
+		if got := FileName(c.text, c.most); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}

@@ -162,7 +162,7 @@ func (h *Handlers) tableFile(
 
 // batchFileName is the name of a file about a batch.
 func batchFileName(b *pleat.Batch, ending string) string {
-	name := words.Slug(b.Name, 80)
+	name := words.FileName(b.Name, 80)
 	if name == "" {
 		name = string(b.ID)
 	}

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -85,7 +84,7 @@ func (h *Handlers) exportJob(ctx context.Context, c *route.Call) error {
 	}
 	header := c.W.Header()
 	header.Set("Content-Type", file.ContentType)
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": file.Name}))
+	header.Set("Content-Disposition", route.Disposition(file.Name))
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Length", strconv.Itoa(len(file.Text)))

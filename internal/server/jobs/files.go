@@ -77,7 +77,7 @@ func (h *Handlers) archive(ctx context.Context, c *route.Call) error {
 	for i := range v.Artifacts {
 		if a := &v.Artifacts[i]; a.Kind == pleat.ArtifactArchive {
 			c.W.Header().Set("Cache-Control", "no-store")
-			return h.Files.Send(ctx, c, a, cmp.Or(words.Slug(v.Job.Name, 80), string(v.Job.ID))+".zip")
+			return h.Files.Send(ctx, c, a, cmp.Or(words.FileName(v.Job.Name, 80), string(v.Job.ID))+".zip")
 		}
 	}
 	if v.Run.State == pleat.StateCompleted {

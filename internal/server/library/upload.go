@@ -9,6 +9,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"strings"
 	"time"
 
 	"pleat"
@@ -119,10 +120,16 @@ func (h *Handlers) storePart(ctx context.Context, up *upload, i *runs.LibraryIte
 		return runs.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
 			pleat.Clip(p.FormName())).At("files")
 	}
-	kind, err := submit.KindOfFile(p.FileName())
+	name := strings.TrimSpace(p.FileName())
+	kind, err := submit.KindOfFile(name)
 	if err != nil {
 		return runs.LibraryFile{}, err
 	}
+	if up.named[kind.Name] {
+		return runs.LibraryFile{}, pleat.InvalidField("files", ": two files of the form are stored as %q; rename one",
+			pleat.Clip(kind.Name))
+	}
+	up.named[kind.Name] = true
 	use, err := h.People.LibraryUse(ctx, up.owner)
 	if err != nil {
 		return runs.LibraryFile{}, err
@@ -131,7 +138,7 @@ func (h *Handlers) storePart(ctx context.Context, up *upload, i *runs.LibraryIte
 	if old, err := fileNamed(i, kind.Name); err == nil {
 		replaced = old.Bytes
 	}
-	plain, err := compressed.Reader(p.FileName(), p)
+	plain, err := compressed.Reader(name, p)
 	if err != nil {
 		return runs.LibraryFile{}, storageError(err)
 	}

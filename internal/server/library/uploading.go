@@ -37,6 +37,7 @@ type upload struct {
 	all   *uploadCount
 	owner pleat.ProjectID
 	user  pleat.UserID
+	named map[string]bool // as which files of the request are stored
 }
 
 // begin counts another upload to the library of the project of a reach. CodeLimited: MaxUploads are under way.
@@ -58,7 +59,7 @@ func (u *uploadCount) begin(by people.Reach) (*upload, error) {
 			project.requests)
 	}
 	project.requests++
-	return &upload{u, owner, by.User}, nil
+	return &upload{u, owner, by.User, map[string]bool{}}, nil
 }
 
 // end forgets the upload.

@@ -3,7 +3,6 @@ package route
 import (
 	"cmp"
 	"log/slog"
-	"mime"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -156,7 +155,7 @@ func (c *Call) Quiet(err error) error {
 func (c *Call) Attach(media, name string) {
 	h := c.W.Header()
 	h.Set("Content-Type", media)
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	h.Set("Content-Disposition", Disposition(name))
 	h.Set("Cache-Control", "no-store")
 }
 

@@ -1,11 +1,14 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -43,11 +46,28 @@ func (f *Files) ByName(files []pleat.Artifact, scope seal.LinkScope) map[string]
 
 // DownloadName returns the name under which a file of a job or workflow is saved: it begins with the name of the job.
 func DownloadName(job, file string) string {
-	name := words.Slug(job, 80)
+	name := words.FileName(job, 80)
 	if name == "" || strings.HasPrefix(file, name+"-") || strings.HasPrefix(file, name+".") {
 		return file
 	}
 	return name + "-" + file
+}
+
+// Disposition is the header Content-Disposition of a file that is saved under a name. Programs that do not know
+// filename* (RFC 6266) get the letters of ASCII.
+func Disposition(name string) string {
+	ascii := strings.Map(func(r rune) rune {
+		if r > '~' {
+			return -1
+		}
+		return r
+	}, name)
+	if ascii == name {
+		return mime.FormatMediaType("attachment", map[string]string{"filename": name})
+	}
+	stem := strings.Trim(strings.TrimSuffix(ascii, path.Ext(ascii)), "- ")
+	plain := map[string]string{"filename": cmp.Or(stem, "file") + path.Ext(ascii)}
+	return mime.FormatMediaType("attachment", plain) + "; filename*=UTF-8''" + url.PathEscape(name)
 }
 
 // Send sends a blob, or the range of it that the request names; large text with gzip if the client accepts it. Its
@@ -66,7 +86,7 @@ func (f *Files) Send(ctx context.Context, c *Call, a *pleat.Artifact, name strin
 	h := c.W.Header()
 	h.Set("Content-Type", a.ContentType)
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	h.Set("Content-Disposition", Disposition(name))
 	h.Set("ETag", `"`+a.SHA256+`"`)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	const slowest = 64 << 10 // bytes per second that a client must read
