@@ -191,9 +191,9 @@ func (b *builder) line(line []byte) error {
 	return nil
 }
 
-// cleanName returns a name as one printable line.
+// cleanName returns a name as one printable line without blanks at its end.
 func cleanName(s string) string {
-	return strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t':
 			return '\t' // separates the fields that search programs write
@@ -202,6 +202,7 @@ func cleanName(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, ""))
+	return strings.TrimRight(s, " \t")
 }
 
 // end validates the current row and adds it.

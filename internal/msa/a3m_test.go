@@ -148,6 +148,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("#3\t1\n>a\nM.K*\r\n>\n--aX\n"), "")
 	f.Add([]byte(">a\nM\n>b\n-\n>c\n"), "M")
 	f.Add([]byte(complexA3M), "GGE")
+	f.Add([]byte("> \xc1\nA"), "A")
 	f.Add([]byte("#0,2\t1,1\n>101\t102\nMK\n"), "MK")
 	f.Fuzz(func(t *testing.T, data []byte, query string) {
 		a, err := msa.Read(bytes.NewReader(data), query)
