@@ -121,6 +121,7 @@ type Work struct {
 	Kind    TaskKind
 	Task    TaskID
 	Attempt int
+	Tries   int // of earlier attempts, whose process died or whose failure may pass
 	Model   Model
 	Fold    *FoldInput
 	QnA     *QnAInput
@@ -136,7 +137,7 @@ type Work struct {
 	Citations []Citation
 	// Computed, if not nil, is called when the computation is done and only files remain to be written, so that the
 	// accelerator is free for the next task. An engine need not call it.
-	Computed func()
+	Computed func() `json:"-"`
 }
 
 // FoldInput is what to fold. A model without FeatureComplex folds each sequence separately.

@@ -6,10 +6,12 @@ import (
 
 	"pleat/internal/cli"
 	"pleat/internal/cli/program"
+	"pleat/internal/engine/apart"
 	"pleat/internal/sandbox"
 )
 
 func main() {
 	sandbox.Main()
+	apart.Main()
 	os.Exit(program.Run(cli.Hooks{}))
 }

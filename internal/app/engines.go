@@ -14,6 +14,7 @@ import (
 	"pleat"
 	"pleat/internal/config"
 	"pleat/internal/engine"
+	"pleat/internal/engine/apart"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/engine/remote"
 	"pleat/internal/engine/runner"
@@ -42,7 +43,7 @@ func newEngines(
 	}
 	for _, name := range c.Engines {
 		if pleat.IsBuiltIn(name) {
-			all = append(all, builtin.New(name, options))
+			all = append(all, apart.New(name, options, c.MemoryLimit(), log))
 		}
 	}
 	if c.ChatURL != "" {

@@ -25,12 +25,14 @@ import (
 
 	"pleat/internal/cli"
 	"pleat/internal/cli/program"
+	"pleat/internal/engine/apart"
 	"pleat/internal/sandbox"
 )
 
 // Main runs the tests of a package in which the test binary is the program too. Its TestMain calls it.
 func Main(m *testing.M) {
 	sandbox.Main()
+	apart.Main()
 	testscript.Main(tests{m}, map[string]func(){"pleat": runProgram})
 }
 

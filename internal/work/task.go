@@ -99,6 +99,7 @@ func (p *Pool) work(t *runningTask, dir string) pleat.Work {
 		Kind:     t.Task.Kind,
 		Task:     t.Task.ID,
 		Attempt:  t.Task.Attempt,
+		Tries:    t.Task.Tries,
 		Model:    model,
 		Dir:      dir,
 		Computed: func() { p.releaseSlot(t) },

@@ -1,0 +1,220 @@
+// Package apart runs a built-in engine in a process of its own, for a task with which a worker has died before.
+//
+// A built-in engine computes inside the worker, often inside the server. If a task takes all memory there, the process
+// dies with it, and with everything else that it does; the task is tried again and would end the next process too.
+// From its second attempt on, such a task runs apart: if that process dies while the worker lives, the task is the
+// cause, and fails. A worker that dies meanwhile takes the process along, and nobody is blamed.
+//
+// The two speak JSON in lines. The worker writes a request and then an answer to every line that asks for one; the
+// process writes what the engine reports and at last the output. The process ends when its input does.
+package apart
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/engine/builtin"
+)
+
+// childName is the name, as its first argument, of a process that runs an engine.
+const childName = "pleat-engine"
+
+// exitMemory is the status of a process that has ended itself since it used too much memory.
+const exitMemory = 77
+
+// grace is how long a process may take to end once its task was cancelled.
+const grace = 150 * time.Millisecond
+
+// Engine is a built-in engine whose tasks run apart once a worker has died with them. Create it with New.
+type Engine struct {
+	engine.Engine // that runs other tasks
+
+	name    string
+	options builtin.Options
+	memory  int64 // bytes that a process may use; 0: no limit
+	log     *slog.Logger
+}
+
+// New returns the built-in engine of a name. memory bounds a process in bytes; 0: not. Where the program has not called
+// Main, no task runs apart.
+func New(name string, o builtin.Options, memory int64, log *slog.Logger) engine.Engine {
+	e := builtin.New(name, o)
+	if !mainCalled.Load() {
+		return e
+	}
+	return &Engine{e, name, o, memory, log}
+}
+
+// request is what a process is to do.
+type request struct {
+	Engine  string          `json:"engine"`
+	Options builtin.Options `json:"options"`
+	Work    pleat.Work      `json:"work"`
+	Files   []string        `json:"files,omitempty"` // of the compared structures, which their JSON leaves out
+}
+
+// newRequest returns the request for a task.
+func newRequest(name string, o builtin.Options, w pleat.Work) request {
+	r := request{Engine: name, Options: o, Work: w}
+	if w.Compare != nil {
+		for _, s := range w.Compare.Structures {
+			r.Files = append(r.Files, s.File)
+		}
+	}
+	return r
+}
+
+// work returns the task of a request that was read.
+func (r *request) work() pleat.Work {
+	for i, name := range r.Files {
+		r.Work.Compare.Structures[i].File = name
+	}
+	return r.Work
+}
+
+// line is what a process writes: exactly one field is set.
+type line struct {
+	Progress   *progress     `json:"progress,omitempty"`
+	Log        *string       `json:"log,omitempty"`
+	Publish    *pleat.File   `json:"publish,omitempty"`    // asks for an answer
+	Checkpoint *checkpoint   `json:"checkpoint,omitempty"` // asks for an answer
+	Computed   bool          `json:"computed,omitempty"`
+	Output     *pleat.Output `json:"output,omitempty"` // the last line
+}
+
+type progress struct {
+	Stage string `json:"stage"`
+	Done  int    `json:"done"`
+	Total int    `json:"total"`
+}
+
+type checkpoint struct {
+	Path string `json:"path"`
+	Step int64  `json:"step"`
+}
+
+// answer is the worker's to a line that asks for one.
+type answer struct {
+	Error string `json:"error,omitempty"`
+}
+
+// Run implements engine.Engine.
+func (e *Engine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
+	if w.Tries == 0 {
+		return e.Engine.Run(ctx, w, sink)
+	}
+	out, err := e.run(ctx, w, sink)
+	switch {
+	case err == nil:
+		return *out
+	case ctx.Err() != nil:
+		return pleat.Output{Failure: engine.Interrupted(ctx)}
+	}
+	e.log.Warn("the process of a task has died", "task", w.Task, "engine", e.name, "error", err)
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) { // it did not start, or does not speak as it should
+		return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, "the process of the engine could not be run")}
+	}
+	why := &pleat.Failure{Kind: pleat.FailCrashed, Message: "the process that computed this died twice, the second time " +
+		"while it did nothing else: the input is the cause"}
+	if ended.ExitCode() == exitMemory {
+		why = pleat.Failed(pleat.FailOOM, "this needs more memory than the "+strconv.FormatInt(e.memory>>20, 10)+
+			" MiB of the worker, which died of it before")
+	}
+	return pleat.Output{Failure: why}
+}
+
+// run runs the engine in a process and returns its output, or the error with which the process ended.
+func (e *Engine) run(ctx context.Context, w pleat.Work, sink pleat.Sink) (*pleat.Output, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program) // not with ctx: it gets time to end in order
+	cmd.Args = []string{childName, strconv.FormatInt(e.memory, 10)}
+	cmd.Env = []string{} // it has no use for secrets
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	end := sync.OnceFunc(func() { _ = in.Close() })
+	defer end()
+	defer context.AfterFunc(ctx, func() {
+		end()
+		time.AfterFunc(grace, func() { _ = cmd.Process.Kill() })
+	})()
+	output, err := converse(in, out, newRequest(e.name, e.options, w), reporter{sink, w.Computed})
+	end()
+	if err != nil || output == nil {
+		_ = cmd.Process.Kill()
+	}
+	if ended := cmd.Wait(); output == nil {
+		return nil, errors.Join(err, ended)
+	}
+	return output, nil
+}
+
+// reporter hands on what an engine in a process reports.
+type reporter struct {
+	pleat.Sink
+	computed func()
+}
+
+// converse sends a request and hands on what the process reports until it has sent its output, or ends.
+func converse(in io.Writer, out io.Reader, r request, to reporter) (*pleat.Output, error) {
+	enc, dec := json.NewEncoder(in), json.NewDecoder(out)
+	if err := enc.Encode(r); err != nil {
+		return nil, err
+	}
+	for {
+		var l line
+		if err := dec.Decode(&l); err != nil {
+			return nil, fmt.Errorf("read from the process: %w", err)
+		}
+		var failed error
+		switch {
+		case l.Output != nil:
+			return l.Output, nil
+		case l.Progress != nil:
+			to.Progress(l.Progress.Stage, l.Progress.Done, l.Progress.Total)
+			continue
+		case l.Log != nil:
+			to.Log(*l.Log)
+			continue
+		case l.Computed:
+			if to.computed != nil {
+				to.computed()
+			}
+			continue
+		case l.Publish != nil:
+			failed = to.Publish(*l.Publish)
+		case l.Checkpoint != nil:
+			failed = to.Checkpoint(l.Checkpoint.Path, l.Checkpoint.Step)
+		}
+		var a answer
+		if failed != nil {
+			a.Error = failed.Error()
+		}
+		if err := enc.Encode(a); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package apart_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pleat"
+	"pleat/internal/engine"
+	"pleat/internal/engine/apart"
+	"pleat/internal/engine/builtin"
+	"pleat/internal/engine/enginetest"
+)
+
+func TestMain(m *testing.M) {
+	apart.Main()
+	os.Exit(m.Run())
+}
+
+// newEngine returns an engine whose processes may use some memory.
+func newEngine(name string, memory int64) engine.Engine {
+	return apart.New(name, builtin.Options{}, memory, slog.New(slog.DiscardHandler))
+}
+
+// compared is a task that compares the Trp-cage with itself.
+func compared(t *testing.T, e engine.Engine) pleat.Work {
+	t.Helper()
+	s := pleat.ComparedStructure{Name: "2jof.pdb", File: "input/2jof.pdb"}
+	return pleat.Work{
+		Kind:    pleat.TaskCompare,
+		Task:    "task",
+		Model:   e.Models()[0],
+		Dir:     enginetest.TrpCage(t),
+		Compare: &pleat.CompareInput{Structures: []pleat.ComparedStructure{s, s}, Reference: 1},
+	}
+}
+
+// folded is a task of the engine null.
+func folded(t *testing.T, e engine.Engine, parameters map[string]any) pleat.Work {
+	t.Helper()
+	return pleat.Work{
+		Kind:  pleat.TaskFold,
+		Task:  "task",
+		Tries: 1,
+		Model: e.Models()[0],
+		Dir:   t.TempDir(),
+		Fold: &pleat.FoldInput{
+			Sequences: []pleat.Sequence{{ID: "s", Kind: pleat.Protein, Text: "GSGS", Chains: []string{"A"}, Count: 1}},
+			Params:    pleat.Params{Model: "null", Values: parameters},
+			Seed:      "7",
+		},
+	}
+}
+
+// A task that a worker has died with has the same output in a process of its own.
+func TestSameOutput(t *testing.T) {
+	t.Parallel()
+	e := newEngine("compare", 0)
+	w := compared(t, e)
+	var rows []string
+	var stages [2]map[string]int
+	for tries := range 2 {
+		w.Tries = tries
+		sink := &enginetest.Sink{}
+		out := e.Run(t.Context(), w, sink)
+		if out.Failure != nil {
+			t.Fatal(out.Failure)
+		}
+		rows = append(rows, string(out.Row))
+		stages[tries] = sink.Stages
+	}
+	if d := cmp.Diff(rows[0], rows[1]); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(stages[0], stages[1]); d != "" {
+		t.Error(d)
+	}
+	null := newEngine("null", 0)
+	out := null.Run(t.Context(), folded(t, null, map[string]any{"recyclingSteps": 2.0}), &enginetest.Sink{})
+	if out.Failure != nil || len(out.Files) != 2 || out.Files[1].Path == "" || out.Result.Notes == nil {
+		t.Errorf("%+v", out)
+	}
+}
+
+// A process that uses too much memory ends, and its task fails.
+func TestTooMuchMemory(t *testing.T) {
+	t.Parallel()
+	e := newEngine("null", 1<<20)
+	f := e.Run(t.Context(), folded(t, e, map[string]any{"samplingSteps": 60_000.0}), &enginetest.Sink{}).Failure
+	if f == nil || f.Kind != pleat.FailOOM || f.Retry || !strings.Contains(f.Message, "the 1 MiB of the worker") {
+		t.Errorf("%v", f)
+	}
+}
+
+// A process that dies while the worker lives has the cause in its task, which fails and is not tried again.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	const memory = 1<<40 + 1 // by which its process is found
+	e := newEngine("null", memory)
+	kill := sync.OnceFunc(func() {
+		for _, path := range commandLines(t) {
+			text, _ := os.ReadFile(path) // one that has ended has none
+			if !strings.HasSuffix(string(text), fmt.Sprintf("\x00%d\x00", int64(memory))) {
+				continue
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	sink := &enginetest.Sink{OnProgress: func(string) { kill() }}
+	f := e.Run(t.Context(), folded(t, e, map[string]any{"samplingSteps": 600_000.0}), sink).Failure
+	if f == nil || f.Kind != pleat.FailCrashed || f.Retry {
+		t.Errorf("%v", f)
+	}
+}
+
+// commandLines are the files with the command lines of all processes.
+func commandLines(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	return paths
+}
+
+// A cancelled task ends at once, with the process.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	e := newEngine("null", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	sink := &enginetest.Sink{OnProgress: func(string) { cancel() }}
+	f := e.Run(ctx, folded(t, e, map[string]any{"samplingSteps": 600_000.0}), sink).Failure
+	if want := engine.Interrupted(ctx); f == nil || f.Kind != want.Kind {
+		t.Errorf("%v, want %v", f, want)
+	}
+}
