@@ -263,7 +263,8 @@ func replaceArtifacts(t *db.Tx, run pleat.RunID, e runEnd) {
 }
 
 // retry spends one try of a run's task and queues it again, after a delay that doubles with each try from 1 s to 256 s.
-// It returns false if no try is left.
+// It returns false if no try is left, or if the process of an earlier attempt has died while its worker lived, as this
+// one did: the work is the cause.
 func retry(t *db.Tx, l tasks.Lease, run pleat.RunID, why *pleat.Failure) (bool, error) {
 	tries, limit, err := tasks.SpendTry(t, l.Task)
 	if err != nil {
@@ -272,7 +273,15 @@ func retry(t *db.Tx, l tasks.Lease, run pleat.RunID, why *pleat.Failure) (bool, 
 	if tries >= limit {
 		return false, nil
 	}
-	tasks.Requeue(t, l, tasks.OutcomeFailed, time.Second<<min(tries-1, 8))
+	if why.Kind == pleat.FailCrashed {
+		var died int
+		err := t.Row("SELECT count(*) FROM attempt WHERE task_id = $1 AND outcome = $2 AND detail LIKE $3",
+			[]any{l.Task, tasks.OutcomeFailed, string(pleat.FailCrashed) + ":%"}, &died)
+		if err != nil || died > 0 {
+			return false, err
+		}
+	}
+	tasks.Retry(t, l, why, time.Second<<min(tries-1, 8))
 	addProgress(t, run, []pleat.Progress{{Kind: pleat.ProgressLog, Line: "trying again: " + why.Message}})
 	return true, nil
 }

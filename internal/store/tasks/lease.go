@@ -80,7 +80,14 @@ const DefaultTries = 10
 
 // Requeue ends the attempt with an outcome and puts its running task back into its queue, at its position: at once, or
 // after a delay, which Reap ends.
-func Requeue(t *db.Tx, l Lease, outcome string, delay time.Duration) {
+func Requeue(t *db.Tx, l Lease, outcome string, delay time.Duration) { requeue(t, l, outcome, "", delay) }
+
+// Retry is Requeue for an attempt that has failed.
+func Retry(t *db.Tx, l Lease, why *pleat.Failure, delay time.Duration) {
+	requeue(t, l, OutcomeFailed, why.String(), delay)
+}
+
+func requeue(t *db.Tx, l Lease, outcome, detail string, delay time.Duration) {
 	state := pleat.TaskQueued
 	if delay > 0 {
 		state = pleat.TaskWaiting
@@ -93,7 +100,7 @@ func Requeue(t *db.Tx, l Lease, outcome string, delay time.Duration) {
 			NotifyQueue(t, queue)
 			return err
 		})
-	EndAttempt(t, l, outcome, "")
+	EndAttempt(t, l, outcome, detail)
 }
 
 // EndAttempt writes the end of an attempt, once, and has it counted. Attempts at deliveries end elsewhere too, since
