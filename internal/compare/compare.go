@@ -30,18 +30,75 @@ type Input struct {
 	Predicted bool // a model made it, so that its B-factors are pLDDT; see structure.Structure.Confidence
 }
 
+// Set is the structures of a comparison. Of each it keeps the polymers alone, so that what it keeps is bounded by their
+// residues, however much else the files hold. The zero value is empty.
+type Set struct {
+	all   []subject
+	total int // residues
+	known names
+}
+
+// Add adds a structure, which must not change afterwards. An error has pleat.CodeInvalid and says that the structure is
+// beyond the limits, or is that of ctx.
+func (k *Set) Add(ctx context.Context, in Input) error {
+	if k.known == nil {
+		k.known = names{}
+	}
+	polymers := *in.Structure
+	polymers.Chains = nil
+	for _, c := range in.Structure.Chains {
+		if c.Kind.Polymer() {
+			polymers.Chains = append(polymers.Chains, c)
+		}
+	}
+	in.Structure = &polymers
+	s := subject{Input: in, chains: polymersOf(&polymers, k.known)}
+	for i := range s.chains {
+		s.residues += len(s.chains[i].Residues)
+	}
+	k.total += s.residues
+	field := fmt.Sprintf("of[%d]", len(k.all))
+	switch {
+	case len(k.all) == pleat.MaxCompared:
+		return errCount(len(k.all) + 1)
+	case len(s.chains) > MaxChains:
+		return pleat.InvalidField(field, " (%s) has %d polymer chains; at most %d can be compared",
+			pleat.Clip(s.Name), len(s.chains), MaxChains)
+	case s.residues > MaxResidues:
+		return pleat.InvalidField(field, " (%s) has %d residues; at most %d of one structure can be compared",
+			pleat.Clip(s.Name), s.residues, MaxResidues)
+	case k.total > maxTotal:
+		return pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures", maxTotal)
+	}
+	s.plddt = s.Structure.Confidence(s.Predicted).PLDDT
+	var err error
+	if s.contacts, s.untold, err = facts.Contacts(ctx, s.Structure); err != nil {
+		return err
+	}
+	k.all = append(k.all, s)
+	return nil
+}
+
+// errCount refuses a number of structures.
+func errCount(n int) error {
+	return pleat.InvalidField("of", " names %d structures; it must name %d to %d", n, pleat.MinCompared,
+		pleat.MaxCompared)
+}
+
+// Residues returns the number of residues of all structures, of their polymers.
+func (k *Set) Residues() int { return k.total }
+
 // Compare compares every two structures. reference is the position of the reference, counted from 1; 0: there is none.
 // For each structure the result says what the coordinates show; the caller adds where it comes from. progress, if not
-// nil, is called before each pair. The structures must not change meanwhile.
+// nil, is called before each pair.
 //
-// An error has pleat.CodeInvalid and names the structure that is beyond the limits, or is that of ctx, which ends a
-// comparison within 200 ms.
-func Compare(
-	ctx context.Context, in []Input, reference int, progress func(done, total int),
+// An error has pleat.CodeInvalid: there are fewer than two; or is that of ctx, which ends a comparison within 200 ms.
+func (k *Set) Compare(
+	ctx context.Context, reference int, progress func(done, total int),
 ) (*api.Comparison, error) {
-	all, err := subjects(ctx, in)
-	if err != nil {
-		return nil, err
+	all := k.all
+	if len(all) < pleat.MinCompared {
+		return nil, errCount(len(all))
 	}
 	on := max(reference, 1) - 1
 	out := &api.Comparison{SuperposedOn: on + 1, Details: []api.ComparisonDetail{}}
@@ -88,51 +145,6 @@ type subject struct {
 	plddt    [][]float64 // 0 to 100, by chain and residue, NaN: not known; nil: there is none
 	contacts []facts.Contact
 	untold   string // why its contacts and what else needs all atoms cannot be told; empty: they can
-}
-
-// subjects prepares structures, or refuses those beyond the limits.
-func subjects(ctx context.Context, in []Input) ([]subject, error) {
-	if len(in) < pleat.MinCompared || len(in) > pleat.MaxCompared {
-		return nil, pleat.InvalidField("of", " names %d structures; it must name %d to %d", len(in), pleat.MinCompared,
-			pleat.MaxCompared)
-	}
-	total := 0
-	out, known := make([]subject, len(in)), names{}
-	for i := range in {
-		s := &out[i]
-		s.Input, s.chains = in[i], polymersOf(in[i].Structure, known)
-		for j := range s.chains {
-			s.residues += len(s.chains[j].Residues)
-		}
-		total += s.residues
-		field := fmt.Sprintf("of[%d]", i)
-		switch {
-		case len(s.chains) > MaxChains:
-			return nil, pleat.InvalidField(field, " (%s) has %d polymer chains; at most %d can be compared",
-				pleat.Clip(s.Name), len(s.chains), MaxChains)
-		case s.residues > MaxResidues:
-			return nil, pleat.InvalidField(field, " (%s) has %d residues; at most %d of one structure can be compared",
-				pleat.Clip(s.Name), s.residues, MaxResidues)
-		case total > maxTotal:
-			return nil, pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures",
-				maxTotal)
-		}
-		s.plddt = s.Structure.Confidence(s.Predicted).PLDDT
-		var err error
-		if s.contacts, s.untold, err = facts.Contacts(ctx, s.Structure); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// Residues returns the number of residues of a structure that a comparison counts.
-func Residues(s *structure.Structure) int {
-	n := 0
-	for _, c := range polymersOf(s, names{}) {
-		n += len(c.Residues)
-	}
-	return n
 }
 
 // describe returns what the coordinates of a structure show.

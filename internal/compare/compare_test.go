@@ -19,6 +19,17 @@ import (
 	"pleat/internal/structure/structuretest"
 )
 
+// compareAll compares structures.
+func compareAll(ctx context.Context, in []Input, reference int) (*api.Comparison, error) {
+	var set Set
+	for _, s := range in {
+		if err := set.Add(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return set.Compare(ctx, reference, nil)
+}
+
 // read returns a structure of the tests.
 func read(t testing.TB, path string) *structure.Structure {
 	t.Helper()
@@ -120,7 +131,7 @@ func compared(t testing.TB, reference int, all ...*structure.Structure) *api.Com
 	for _, s := range all {
 		in = append(in, Input{Name: "s", Structure: s, Predicted: true})
 	}
-	out, err := Compare(context.Background(), in, reference, nil)
+	out, err := compareAll(context.Background(), in, reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -484,7 +495,7 @@ func TestUnrelated(t *testing.T) {
 
 func TestNoConfidence(t *testing.T) {
 	a := crambin(t)
-	out, err := Compare(t.Context(), []Input{{Structure: a, Predicted: true}, {Structure: a}}, 0, nil)
+	out, err := compareAll(t.Context(), []Input{{Structure: a, Predicted: true}, {Structure: a}}, 0)
 	if err != nil || out.Pairs[0].PLDDTChange != nil || out.Pairs[0].Reasons["plddtChange"] == "" {
 		t.Errorf("%v %+v", err, out)
 	}
@@ -514,10 +525,41 @@ func TestBounds(t *testing.T) {
 		for _, s := range c.all {
 			in = append(in, Input{Name: "s", Structure: s})
 		}
-		_, err := Compare(t.Context(), in, 0, nil)
+		_, err := compareAll(t.Context(), in, 0)
 		if pleat.CodeOf(err) != pleat.CodeInvalid || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
+	}
+}
+
+// What a set keeps is bounded by the residues of polymers, however many ligands a file has.
+func TestSetKeepsPolymers(t *testing.T) {
+	a := crambin(t)
+	cloud := *a
+	ligand := structure.Chain{ID: "L", Kind: structure.Ligand}
+	for i := range 50_000 {
+		at := structure.Vec{float64(i%40) * 2, float64(i/40%40) * 2, float64(i/1600) * 2}
+		ligand.Residues = append(ligand.Residues, structure.Residue{
+			Comp: "LIG", Auth: i, Het: true, Atoms: []structure.Atom{{Name: "C1", Element: "C", Pos: at}},
+		})
+	}
+	cloud.Chains = append(slices.Clone(a.Chains), ligand)
+	var set Set
+	for range 2 {
+		if err := set.Add(t.Context(), Input{Structure: &cloud}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range set.all {
+		for _, c := range set.all[i].Structure.Chains {
+			if !c.Kind.Polymer() {
+				t.Errorf("structure %d: the chain %s of %d residues is kept", i+1, c.ID, len(c.Residues))
+			}
+		}
+	}
+	out, err := set.Compare(t.Context(), 1, nil)
+	if err != nil || *out.Pairs[0].RMSD > 1e-9 || out.Pairs[0].Reasons["contacts"] != "" {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 
@@ -525,7 +567,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a := crambin(t)
-	if _, err := Compare(ctx, []Input{{Structure: a}, {Structure: a}}, 0, nil); err != context.Canceled {
+	if _, err := compareAll(ctx, []Input{{Structure: a}, {Structure: a}}, 0); err != context.Canceled {
 		t.Error(err)
 	}
 }
@@ -555,7 +597,7 @@ func BenchmarkLimits(b *testing.B) {
 		}
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			for range b.N {
-				if _, err := Compare(b.Context(), in, 1, nil); err != nil {
+				if _, err := compareAll(b.Context(), in, 1); err != nil {
 					b.Fatal(err)
 				}
 			}

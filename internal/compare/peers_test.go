@@ -73,7 +73,7 @@ func TestPeerFiles(t *testing.T) {
 			}
 			in = append(in, Input{Name: name, Structure: read(t, file)}) // as rounded in the file
 		}
-		out, err := Compare(t.Context(), in, 1, nil)
+		out, err := compareAll(t.Context(), in, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package facts
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"pleat/internal/structure"
 )
@@ -29,6 +30,10 @@ func Contacts(ctx context.Context, s *structure.Structure) (list []Contact, reas
 func ChainContacts(ctx context.Context, s *structure.Structure) (list []Contact, reason string, err error) {
 	return contactsWhere(ctx, s, func(a, b *Site) bool { return a.Chain != b.Chain })
 }
+
+// maxContacts bounds the contacts of a structure that are kept: a residue has some ten, so that only a cloud of single
+// atoms has as many.
+const maxContacts = 1_000_000
 
 // contactsWhere returns the contacts of the pairs of sites that count.
 func contactsWhere(
@@ -68,6 +73,9 @@ func contactsWhere(
 			if counts(&x.Sites[l.a], &x.Sites[l.b]) {
 				list = append(list, Contact{place(l.a), place(l.b), l.d})
 			}
+		}
+		if len(list) > maxContacts {
+			return nil, fmt.Sprintf("The structure has more than %d contacts.", maxContacts), nil
 		}
 	}
 	return list, reason, nil

@@ -42,7 +42,7 @@ func (Compare) Models() []pleat.Model {
 // Run reads the structures and compares them; the row of the result is the comparison.
 func (Compare) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
 	watch := clock.Start()
-	var in []compare.Input
+	var set compare.Set
 	for i, s := range w.Compare.Structures {
 		sink.Progress("read", i, len(w.Compare.Structures))
 		read, err := report.ReadStructure(ctx, w.Dir, s.File)
@@ -54,10 +54,14 @@ func (Compare) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Out
 				engine.PublicMessage(err))
 			return pleat.Output{Failure: pleat.Failed(pleat.FailInvalidInput, message)}
 		}
-		in = append(in, compare.Input{Name: s.Name, Structure: read, Predicted: s.Predicted})
+		if err := set.Add(ctx, compare.Input{Name: s.Name, Structure: read, Predicted: s.Predicted}); ctx.Err() != nil {
+			return pleat.Output{Failure: engine.Interrupted(ctx)}
+		} else if err != nil {
+			return pleat.Output{Failure: failure(err)}
+		}
 	}
 	took := watch.Elapsed()
-	out, err := compare.Compare(ctx, in, w.Compare.Reference, func(done, total int) {
+	out, err := set.Compare(ctx, w.Compare.Reference, func(done, total int) {
 		sink.Progress("compare", done, total)
 	})
 	switch {

@@ -62,11 +62,11 @@ func (h *Handlers) getComparison(ctx context.Context, c *route.Call) error {
 		return err
 	}
 	defer release()
-	in, err := h.readCompared(ctx, sources, files)
+	set, err := h.readCompared(ctx, sources, files)
 	if err != nil {
 		return tooLong(err)
 	}
-	out, err := compare.Compare(ctx, in, reference, nil)
+	out, err := set.Compare(ctx, reference, nil)
 	if err != nil {
 		return tooLong(err)
 	}
@@ -162,19 +162,21 @@ func (h *Handlers) comparedFiles(
 // readCompared reads the structures, and checks how many residues they have.
 func (h *Handlers) readCompared(
 	ctx context.Context, sources []flow.StructureSource, files []flow.ComparedFile,
-) ([]compare.Input, error) {
-	var out []compare.Input
-	residues := 0
+) (*compare.Set, error) {
+	out := &compare.Set{}
 	for i := range files {
 		field := fmt.Sprintf("of[%d]", i)
 		read, err := h.readOneCompared(ctx, sources[i], &files[i], field)
 		if err != nil {
 			return nil, err
 		}
-		if residues += compare.Residues(read); residues > maxDirectResidues {
+		in := compare.Input{Name: files[i].Name, Structure: read, Predicted: files[i].Predicted}
+		if err := out.Add(ctx, in); err != nil {
+			return nil, err
+		}
+		if out.Residues() > maxDirectResidues {
 			return nil, pleat.InvalidField("of", " has more than %d residues in all; %s", maxDirectResidues, toTask)
 		}
-		out = append(out, compare.Input{Name: files[i].Name, Structure: read, Predicted: files[i].Predicted})
 	}
 	return out, nil
 }

@@ -80,7 +80,9 @@ const DefaultTries = 10
 
 // Requeue ends the attempt with an outcome and puts its running task back into its queue, at its position: at once, or
 // after a delay, which Reap ends.
-func Requeue(t *db.Tx, l Lease, outcome string, delay time.Duration) { requeue(t, l, outcome, "", delay) }
+func Requeue(t *db.Tx, l Lease, outcome string, delay time.Duration) {
+	requeue(t, l, outcome, "", delay)
+}
 
 // Retry is Requeue for an attempt that has failed.
 func Retry(t *db.Tx, l Lease, why *pleat.Failure, delay time.Duration) {
