@@ -31,10 +31,6 @@ func ChainContacts(ctx context.Context, s *structure.Structure) (list []Contact,
 	return contactsWhere(ctx, s, func(a, b *Site) bool { return a.Chain != b.Chain })
 }
 
-// maxContacts bounds the contacts of a structure that are kept: a residue has some ten, so that only a cloud of single
-// atoms has as many.
-const maxContacts = 1_000_000
-
 // contactsWhere returns the contacts of the pairs of sites that count.
 func contactsWhere(
 	ctx context.Context, s *structure.Structure, counts func(a, b *Site) bool,
@@ -74,8 +70,8 @@ func contactsWhere(
 				list = append(list, Contact{place(l.a), place(l.b), l.d})
 			}
 		}
-		if len(list) > maxContacts {
-			return nil, fmt.Sprintf("The structure has more than %d contacts.", maxContacts), nil
+		if len(list) > maxLinks {
+			return nil, fmt.Sprintf("The structure has more than %d contacts.", maxLinks), nil
 		}
 	}
 	return list, reason, nil
