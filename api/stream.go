@@ -22,8 +22,8 @@ var Done = errors.New("done")
 
 // Follow calls fn with the events of a job's latest run, from the one after the sequence number given (0: from the
 // first) until its last, which is the event of a terminal state. It reconnects where the stream breaks and never calls
-// fn twice with one event; if the job is run again meanwhile, the events of that run follow. It returns fn's error, a refusal by the service, or the last failure to connect once
-// Patience is spent.
+// fn twice with one event; if the job is run again meanwhile, the events of that run follow. It returns fn's error, a
+// refusal by the service, or the last failure to connect once Patience is spent.
 func (c *Client) Follow(ctx context.Context, job string, after int64, fn func(Event) error) error {
 	return c.follow(ctx, jobPath(job, "/events"), job, after, fn)
 }

@@ -132,8 +132,8 @@ func (c *Config) checkAddresses() error {
 		*u.value = strings.TrimRight(*u.value, "/")
 	}
 	if u, err := url.Parse(c.PublicURL); err == nil && u.Path != "" {
-		return c.Errorf("public-url", "is %q; it must have no path: the service needs a host name or a port of its own, "+
-			"such as https://fold.example.org", printable(c.PublicURL))
+		return c.Errorf("public-url", "is %q; it must have no path: the service needs a host name or a port of its "+
+			"own, such as https://fold.example.org", printable(c.PublicURL))
 	}
 	return nil
 }

@@ -130,8 +130,8 @@ func nestedName(key string, value any) string {
 }
 
 // readEnvironment returns the settings among the variables PLEAT_…, and the value of PLEAT_CONFIG. It refuses unknown
-// variables of that prefix, except those that Kubernetes sets for services whose names begin with pleat and those of the
-// tests.
+// variables of that prefix, except those that Kubernetes sets for services whose names begin with pleat and those of
+// the tests.
 func readEnvironment(environ []string, known []Setting) (_ source, path string, err error) {
 	names := append(namesOf(known, Setting.Variable), "PLEAT_CONFIG")
 	values := map[string]any{}
@@ -153,8 +153,8 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 
 // ofService are the variables that Kubernetes sets for a service: PLEAT_SERVICE_HOST for one named pleat, and
 // PLEAT_DB_PORT_5432_TCP_ADDR for one named pleat-db.
-var ofService = regexp.MustCompile(
-	`^PLEAT_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+var ofService = regexp.MustCompile(`^PLEAT_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
+	`PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 // isForeign reports whether a variable PLEAT_… is set by Kubernetes or the fleet, or read by tests.
 func isForeign(name string) bool {

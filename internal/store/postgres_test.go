@@ -274,8 +274,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// After a failover, sessions that were opened while the database could only be read stay so. The first change afterwards
-// succeeds in another session.
+// After a failover, sessions that were opened while the database could only be read stay so. The first change
+// afterwards succeeds in another session.
 func TestReadOnlySessions(t *testing.T) {
 	t.Parallel()
 	address := storetest.MigratedPostgres(t)
@@ -285,7 +285,8 @@ func TestReadOnlySessions(t *testing.T) {
 	raw := openRaw(t, address)
 	set := func(text string) {
 		t.Helper()
-		_, err := raw.ExecContext(ctx, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I "+text+"', current_database()); END $$")
+		_, err := raw.ExecContext(ctx,
+			"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I "+text+"', current_database()); END $$")
 		if err != nil {
 			t.Fatal(err)
 		}

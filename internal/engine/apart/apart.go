@@ -126,8 +126,8 @@ func (e *Engine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 	if !errors.As(err, &ended) { // it did not start, or does not speak as it should
 		return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, "the process of the engine could not be run")}
 	}
-	why := &pleat.Failure{Kind: pleat.FailCrashed, Message: "the process that computed this died twice, the second time " +
-		"while it did nothing else: the input is the cause"}
+	why := &pleat.Failure{Kind: pleat.FailCrashed, Message: "the process that computed this died twice, the second " +
+		"time while it did nothing else: the input is the cause"}
 	if ended.ExitCode() == exitMemory {
 		why = pleat.Failed(pleat.FailOOM, "this needs more memory than the "+strconv.FormatInt(e.memory>>20, 10)+
 			" MiB of the worker, which died of it before")

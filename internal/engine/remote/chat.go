@@ -113,8 +113,8 @@ func (q *chatRequest) without(reason string) bool {
 	return true
 }
 
-// complete asks the endpoint with the rules, the facts and the question, again if it refuses a parameter for which there
-// is another. It does not retry otherwise; the worker does, if the failure allows it.
+// complete asks the endpoint with the rules, the facts and the question, again if it refuses a parameter for which
+// there is another. It does not retry otherwise; the worker does, if the failure allows it.
 func (c Chat) complete(ctx context.Context, facts, question string) (chatResponse, *pleat.Failure) {
 	q := chatRequest{
 		Model: c.Model,

@@ -110,8 +110,8 @@ func (r *chatResponse) answer() string {
 var thoughtsBegin, thoughtsEnd = regexp.MustCompile(`<(think|thinking|thought|reasoning)>`),
 	regexp.MustCompile(`</(think|thinking|thought|reasoning)>`)
 
-// withoutThoughts returns what follows the thoughts of a model; all, where there are none. The first tag may be missing,
-// as it is a part of some models' prompts, and so may the last one, where the model was cut off.
+// withoutThoughts returns what follows the thoughts of a model; all, where there are none. The first tag may be
+// missing, as it is a part of some models' prompts, and so may the last one, where the model was cut off.
 func withoutThoughts(s string) string {
 	if ends := thoughtsEnd.FindAllStringIndex(s, -1); len(ends) > 0 {
 		s = s[ends[len(ends)-1][1]:]

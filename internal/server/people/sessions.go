@@ -18,8 +18,8 @@ const sessionLifetime = 12 * time.Hour
 // openSession is POST /v1/session: a browser's event stream cannot send a header, so the page exchanges its key for a
 // cookie that scripts cannot read. The cookie's id is random, stored as a hash, and invalid once its key has ended.
 // 400: the request used a host name that is not the service's, under which the cookie would not be accepted later, or
-// the page of another site sent it, as the service's own seems to be behind a proxy that hides its address; 401: the key
-// is not valid; 429: see route.Call.SignIn.
+// the page of another site sent it, as the service's own seems to be behind a proxy that hides its address; 401: the
+// key is not valid; 429: see route.Call.SignIn.
 func (h *Handlers) openSession(ctx context.Context, c *route.Call, in *api.OpenSession) (api.Session, error) {
 	if !c.Site().KnownHost(c.R.Host) {
 		return api.Session{},
@@ -27,9 +27,9 @@ func (h *Handlers) openSession(ctx context.Context, c *route.Call, in *api.OpenS
 				pleat.Clip(c.R.Host))
 	}
 	if from := c.R.Header.Get("Origin"); from != "" && !c.Site().OwnOrigin(c.R) {
-		return api.Session{}, pleat.Invalidf("a page of %s sent this to the host %s, which the service does not know as "+
-			"one; where that is its own page, its operator sets public-url to the address of the page, or the proxy "+
-			"passes the Host header on", pleat.Clip(from), pleat.Clip(c.R.Host))
+		return api.Session{}, pleat.Invalidf("a page of %s sent this to the host %s, which the service does not know "+
+			"as one; where that is its own page, its operator sets public-url to the address of the page, or the "+
+			"proxy passes the Host header on", pleat.Clip(from), pleat.Clip(c.R.Host))
 	}
 	if in.Key == "" {
 		return api.Session{}, pleat.InvalidField("key", " is required; it must be an API key")

@@ -21,8 +21,8 @@ type Site struct {
 	secure      bool
 }
 
-// NewSite returns the site of a public address. It fails if that is not an http or https URL without a path. hosts are further names
-// of the service.
+// NewSite returns the site of a public address. It fails if that is not an http or https URL without a path. hosts are
+// further names of the service.
 func NewSite(publicURL string, hosts []string) (*Site, error) {
 	u, err := url.Parse(publicURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" ||

@@ -252,8 +252,8 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, in any) error {
 	_ = rc.SetReadDeadline(time.Time{}) // the call may wait
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return pleat.Errorf(pleat.CodeUnavailable, "the request body came more slowly than %d bytes in a second; try again",
-			slowestBody)
+		return pleat.Errorf(pleat.CodeUnavailable,
+			"the request body came more slowly than %d bytes in a second; try again", slowestBody)
 	case err != nil:
 		return pleat.Invalidf("the request body cannot be read to its end")
 	case int64(len(raw)) > limit:

@@ -42,8 +42,8 @@ func (s *DB) openPostgres(ctx context.Context, url string, opt Options) error {
 		return err
 	}
 	if direct.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
-		return errors.New("the PostgreSQL address has default_query_exec_mode=simple_protocol, which sends parameters " +
-			"without their types; leave it out, and for a connection pooler " + setDirect)
+		return errors.New("the PostgreSQL address has default_query_exec_mode=simple_protocol, which sends " +
+			"parameters without their types; leave it out, and for a connection pooler " + setDirect)
 	}
 	setDefault(direct, idleInTransaction, strconv.FormatInt(pleat.LeaseDuration.Milliseconds(), 10))
 	cfg := direct.Copy()
@@ -101,8 +101,8 @@ const setDirect = "set database-direct to the address of PostgreSQL itself (docs
 func namePooler(err error) error {
 	var pe *pgconn.PgError
 	if errors.As(err, &pe) && strings.Contains(pe.Message, "unsupported startup parameter") {
-		return fmt.Errorf("the PostgreSQL address is that of a connection pooler, whose sessions lack what the service "+
-			"sets; %s: %w", setDirect, err)
+		return fmt.Errorf("the PostgreSQL address is that of a connection pooler, whose sessions lack what the "+
+			"service sets; %s: %w", setDirect, err)
 	}
 	return err
 }

@@ -38,8 +38,8 @@ var errNoInvitation = pleat.Errorf(pleat.CodeNotFound, "The invitation does not 
 
 // Invite stores an invitation to the project of by under the hash of its token, and records it. Without an end it lasts
 // for a week; it ends with by.Key at the latest. The caller must be a manager of the project or an operator.
-// CodeInvalid: its end is past, or later than that of by.Key. CodeConflict: the project is a user's own, or has too many
-// open invitations. ErrUnauthorized: by.Key is not valid.
+// CodeInvalid: its end is past, or later than that of by.Key. CodeConflict: the project is a user's own, or has too
+// many open invitations. ErrUnauthorized: by.Key is not valid.
 func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string) (Invitation, error) {
 	err := s.db.Write(ctx, "invite", func(t *db.Tx) error {
 		p, err := LockSharedProject(t, by, pleat.Manager)
