@@ -123,18 +123,15 @@ var states = []pleat.State{
 }
 
 // checkMSA refuses what is no state of an alignment.
-func checkMSA(field string, state pleat.State) error { return checkOneOf(field, state, states) }
-
-// checkOneOf refuses a value that is not in a list.
-func checkOneOf[T ~string](field string, value T, list []T) error {
-	if slices.Contains(list, value) {
+func checkMSA(field string, state pleat.State) error {
+	if slices.Contains(states, state) {
 		return nil
 	}
 	var names []string
-	for _, v := range list {
-		names = append(names, string(v))
+	for _, s := range states {
+		names = append(names, string(s))
 	}
-	return pleat.InvalidField(field, " is %q; it must be one of %s", pleat.Clip(string(value)),
+	return pleat.InvalidField(field, " is %q; it must be one of %s", pleat.Clip(string(state)),
 		strings.Join(names, ", "))
 }
 
@@ -215,9 +212,12 @@ func fileOf(c *caller, prefix string, f *workerapi.File) (pleat.Artifact, error)
 	key, err := keyOf(c, prefix+"name", f.Name)
 	err = cmp.Or(err,
 		checkName(prefix+"content_type", f.ContentType, maxHost),
-		checkOneOf(prefix+"kind", f.Kind, pleat.ArtifactKinds))
+		checkName(prefix+"kind", string(f.Kind), maxHost))
 	switch {
 	case err != nil:
+	case !slices.Contains(pleat.ArtifactKinds, f.Kind):
+		err = pleat.InvalidField(prefix+"kind", " is %q, which is none of the kinds in docs/worker-protocol.md",
+			pleat.Clip(string(f.Kind)))
 	case f.Sequence != "" && !pleat.IsUUID(string(f.Sequence)):
 		err = pleat.InvalidField(prefix+"sequence", " must be a UUID")
 	case !digestForm.MatchString(f.SHA256):
