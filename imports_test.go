@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"internal/server/route", "internal/server/workers"},
 	{"internal/server/openapi", "internal/server/wire", "internal/server/signin"},
 	{"internal/submit", "internal/workerapi"},
-	{"internal/queue", "internal/telemetry"},
+	{"internal/queue", "internal/telemetry", "internal/engine/apart"},
 	{"internal/engine/runner", "internal/engine/remote", "internal/engine/builtin"},
 	{"internal/report"},
 	{"internal/engine", "internal/template", "internal/component"},

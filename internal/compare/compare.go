@@ -30,8 +30,8 @@ type Input struct {
 	Predicted bool // a model made it, so that its B-factors are pLDDT; see structure.Structure.Confidence
 }
 
-// Set is the structures of a comparison. Of each it keeps the polymers alone, so that what it keeps is bounded by their
-// residues, however much else the files hold. The zero value is empty.
+// Set is the structures of a comparison. It keeps the polymers of each alone, so that their residues bound what it
+// keeps, however much else the files hold. The zero value is empty.
 type Set struct {
 	all   []subject
 	total int // residues

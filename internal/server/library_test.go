@@ -144,6 +144,26 @@ func (h *fixture) upload(item string, parts ...[3]string) reply {
 	return h.as(h.key, "POST", "/v1/library/"+item+"/upload-files", &b, "Content-Type", form.FormDataContentType())
 }
 
+// Two files of one name are not stored as one, and names keep the letters of every script.
+func TestUploadNames(t *testing.T) {
+	t.Parallel()
+	h := newWorkflowFixture(t)
+	item := h.item(h.key, "x", "")
+	two := h.upload(item, [3]string{"files", "two.pdb", smallPDB}, [3]string{"files", "two.pdb ", smallPDB + "END\n"})
+	if two.status != 400 || !strings.Contains(two.message(t), `two files of the form are stored as "two.pdb"`) {
+		t.Errorf("two of one name: %d %s", two.status, two.body)
+	}
+	named := "modèle 7.pdb"
+	if r := h.upload(item, [3]string{"files", named + " ", smallPDB}); r.status != 200 ||
+		!strings.Contains(r.body, `"`+named+`"`) {
+		t.Errorf("a name with a blank at its end: %d %s", r.status, r.body)
+	}
+	sent := h.sentFile(item, named).header.Get("Content-Disposition")
+	if want := `attachment; filename="modle 7.pdb"; filename*=UTF-8''mod%C3%A8le%207.pdb`; sent != want {
+		t.Errorf("%s, want %s", sent, want)
+	}
+}
+
 func TestUploads(t *testing.T) {
 	t.Parallel()
 	h := newWorkflowFixture(t)
@@ -186,19 +206,6 @@ func TestUploads(t *testing.T) {
 		if r.status != c.status || !strings.Contains(r.message(t), c.want) {
 			t.Errorf("%s %q: %d %s; want %q", pleat.Clip(c.name), pleat.Clip(c.content), r.status, r.body, c.want)
 		}
-	}
-	two := h.upload(item, [3]string{"files", "two.pdb", smallPDB}, [3]string{"files", "two.pdb ", smallPDB + "END\n"})
-	if two.status != 400 || !strings.Contains(two.message(t), `two files of the form are stored as "two.pdb"`) {
-		t.Errorf("two of one name: %d %s", two.status, two.body)
-	}
-	named := "modèle 7.pdb"
-	if r := h.upload(item, [3]string{"files", named + " ", smallPDB}); r.status != 200 ||
-		!strings.Contains(r.body, `"`+named+`"`) {
-		t.Errorf("a name with a blank at its end: %d %s", r.status, r.body)
-	}
-	sent := h.sentFile(item, named).header.Get("Content-Disposition")
-	if want := `attachment; filename="modle 7.pdb"; filename*=UTF-8''mod%C3%A8le%207.pdb`; sent != want {
-		t.Errorf("%s, want %s", sent, want)
 	}
 	if r := h.upload(item, [3]string{"file", "a.pdb", smallPDB}); r.status != 400 ||
 		!strings.Contains(r.message(t), `unknown field "file"`) {

@@ -204,7 +204,7 @@ func FileName(s string, most int) string {
 	return out.String()
 }
 
-// Cell returns a text as a cell of a CSV file. What a spreadsheet would take for a formula has an apostrophe in front
+// Cell returns a text as a cell of a CSV file. An apostrophe stands before what a spreadsheet would take for a formula
 // (OWASP, «CSV Injection»): at the start, and behind what it may take for the end of a cell, such as the semicolon in
 // much of Europe, whatever quotes there are.
 func Cell(text string) string {
