@@ -6119,6 +6119,8 @@ export interface components {
             version: string;
             /** @description Only of /readyz: none, if no worker is live. */
             workers?: string;
+            /** @description Only of /readyz: why the database takes no changes; ok, if it does. */
+            writes?: string;
         };
         Subscription: {
             created_at: string;
