@@ -543,22 +543,22 @@ func TestExportNotes(t *testing.T) {
 		holds []string
 		notes []string
 	}{
-		{FASTA, "nder-test.fasta", []string{">h1|protein heavy\nMKTAYX\n>A|ccd\nSAH\n"},
+		{FASTA, "Ünder-test.fasta", []string{">h1|protein heavy\nMKTAYX\n>A|ccd\nSAH\n"},
 			[]string{"name", "sequences[0].proteinChain.modifications", "sequences[0].proteinChain.cyclic",
 				"sequences[1].ligandSequence.property_type", "constraints.pocket[0]", "constraints.bond[0]",
 				"constraints.contact[0]", "params.recyclingSteps 3", "params.seed 7", "sequences[0].sourceSequenceId",
 				"constraints.webhooks", "params.modelName"}},
-		{Server, "nder-test.json", []string{`"modelSeeds": [`, `"7"`, `"CCD_SAH"`, `"CCD_XYZ"`},
+		{Server, "Ünder-test.json", []string{`"modelSeeds": [`, `"7"`, `"CCD_SAH"`, `"CCD_XYZ"`},
 			[]string{"cyclic", "modifications[0].ccd XYZ", "unknown residue X", "property_type", "SAH is not among",
 				"label", "sequences[0].proteinChain.chain_id", "sequences[1].ligandSequence.chain_id", "pocket", "bond",
 				"contact",
 				"recyclingSteps", "sourceSequenceId", "webhooks", "modelName"}},
-		{AlphaFold3, "nder-test.json", []string{
+		{AlphaFold3, "Ünder-test.json", []string{
 			`"version": 4`, `"description": "heavy"`, `"id": "B"`, `"bondedAtomPairs"`,
 		},
 			[]string{"The chain h1 is called B", "cyclic", "property_type", "pocket", "contact", "recyclingSteps",
 				"sourceSequenceId", "webhooks", "modelName"}},
-		{Boltz, "nder-test.yaml", []string{
+		{Boltz, "Ünder-test.yaml", []string{
 			"max_distance: 30.0", `binder: "A"`, `atom1: ["h1", 1, "N"]`, "cyclic: true",
 		},
 			[]string{"name", "label",
