@@ -200,6 +200,7 @@ func TestUploads(t *testing.T) {
 		{"a.exe", "MZ", "of no known type", 400},
 		{"noending", "x", "of no known type", 400},
 		{".pdb", smallPDB, "not a plain file name", 400},
+		{"a\u202ebdp.pdb", smallPDB, "not a plain file name", 400},
 		{strings.Repeat("a", 130) + ".pdb", smallPDB, "characters", 400},
 	} {
 		r := h.upload(item, [3]string{"files", c.name, c.content})

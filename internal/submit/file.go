@@ -9,6 +9,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"pleat"
@@ -70,7 +71,7 @@ const fileEndings = ".pdb, .ent, .pdb1, .cif, .mmcif, .pdbx, .bcif, .sdf, .mol, 
 // name, or its ending is not known.
 func KindOfFile(name string) (FileKind, error) {
 	forbidden := func(r rune) bool {
-		return r < ' ' || r == 0x7f || r == '/' || r == '\\' || r == utf8.RuneError
+		return r == '/' || r == '\\' || r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 	}
 	switch n := utf8.RuneCountInString(name); {
 	case name == "":
