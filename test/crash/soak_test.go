@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"pleat/api"
 	"pleat/internal/store/storetest"
 	"pleat/internal/testprogram"
 )
@@ -23,8 +25,9 @@ import (
 // TestSoak runs until PLEAT_TEST_SOAK (a time such as 2m) is over and PLEAT_TEST_SOAK_KILLS kills are done; make soak
 // sets them. On each database in turn it
 //
-//   - kills a server at random instants while clients create folds, folds with follow-ups and questions, and deliveries
-//     are sent. Afterwards nothing that was acknowledged is lost, nothing was done twice, and no file is left over;
+//   - kills a server at random instants while clients create folds, folds with follow-ups, batches and questions,
+//     invite users, and accept what they are invited to, and deliveries are sent. Afterwards nothing that was
+//     acknowledged is lost, nothing was done twice, and no file is left over;
 //   - sends waves of the same work to a server that lives for the whole test, and measures it at rest after each wave.
 //     Memory, goroutines, open files, files that no row refers to, and the bytes of the database for each run must not
 //     grow; see judge.
@@ -85,30 +88,127 @@ func newSoakNode(t *testing.T, database string, env ...string) (*workflowNode, *
 	return n, w
 }
 
-// createMix creates, in the proportion of 4 to 1 to 1, a fold, a fold with follow-ups, and a question. Every fold is
-// delivered to the recorder.
+// createMix creates, in the proportion of 4 to 1 to 1 to 1, a fold, a fold with follow-ups, a batch, and a question.
+// Every fold is delivered to the recorder.
 func (n *workflowNode) createMix(question json.RawMessage) (string, error) {
-	switch rand.IntN(6) {
+	switch rand.IntN(7) {
 	case 0:
 		return n.foldWithFollowUps()
 	case 1:
 		return n.ask(question)
+	case 2:
+		return n.smallBatch()
 	}
 	return createNullJob(n.api)
+}
+
+// smallBatch creates a batch of three rows, two of which are of one job.
+func (n *workflowNode) smallBatch() (string, error) {
+	in := api.CreateBatch{Name: "small", Kind: "list", Params: &api.Params{ModelName: "null"}}
+	for _, text := range []string{"GSGSA", "GSGSC", "GSGSA"} {
+		in.Jobs = append(in.Jobs, api.BatchJob{
+			Sequences: []api.SequenceItem{{ProteinChain: &api.Polymer{Sequence: text}}},
+		})
+	}
+	made, err := n.api.CreateBatch(context.Background(), in, api.CreateOptions{})
+	return made.BatchID, err
+}
+
+// guests are users who came by an invitation and were told their keys.
+type guests struct {
+	node    *workflowNode
+	project string
+	mu      sync.Mutex
+	invited map[string]bool   // the ids of the invitations that were acknowledged
+	keys    map[string]string // by user
+}
+
+// newGuests makes a project whose manager is the user of the node.
+func newGuests(n *workflowNode) *guests {
+	n.T.Helper()
+	n.Run("users", "grant", "ada", "operator")
+	p, err := n.api.CreateProject(context.Background(), api.CreateProject{Name: "guests"})
+	if err != nil {
+		n.T.Fatal(err)
+	}
+	return &guests{node: n, project: p.ID, invited: map[string]bool{}, keys: map[string]string{}}
+}
+
+// invite invites somebody, who accepts.
+func (g *guests) invite() error {
+	ctx, c := context.Background(), g.node.api
+	made, err := c.Invite(ctx, g.project, api.CreateInvitation{Role: "member"})
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	g.invited[made.ID] = true
+	g.mu.Unlock()
+	nobody := *c
+	nobody.Key = ""
+	joined, err := nobody.AcceptInvitation(ctx, api.AcceptInvitation{Token: made.Token, Name: "guest-" + made.ID})
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.keys[joined.UserID] = *joined.Key
+	return nil
+}
+
+// check checks that every invitation is there, that nobody joined twice, and that each key that was told is valid.
+func (g *guests) check() {
+	t := g.node.T
+	t.Helper()
+	used := map[string]bool{}
+	for _, id := range testprogram.QueryStrings(t, g.node.db, "SELECT used_by FROM invitation WHERE used_at <> 0") {
+		if used[id] {
+			t.Errorf("the user %s joined twice", id)
+		}
+		used[id] = true
+	}
+	made := testprogram.QueryStrings(t, g.node.db, "SELECT id FROM invitation")
+	for id := range g.invited {
+		if !slices.Contains(made, id) {
+			t.Errorf("the invitation %s was acknowledged and is gone", id)
+		}
+	}
+	for user, key := range g.keys {
+		c := *g.node.api
+		c.Key = key
+		me, err := c.Me(context.Background())
+		if err != nil || !used[user] {
+			t.Errorf("the user %s, who has joined (%v): %+v %v", user, used[user], me, err)
+		}
+	}
+	testprogram.WantZero(t, g.node.db, map[string]string{
+		"members besides those who joined": fmt.Sprintf(
+			"SELECT count(*) - 1 - %d FROM project_member WHERE project_id = '%s'", len(used), g.project),
+	})
+	t.Logf("%d invitations acknowledged, %d users told that they have joined", len(g.invited), len(g.keys))
 }
 
 // soakKills kills a new server killsPerRound times, checks what it did, and returns how many creations it acknowledged.
 func soakKills(t *testing.T, database string) int {
 	n, w := newSoakNode(t, database)
 	question := n.libraryQuestion()
+	invited := newGuests(n)
 	acked := n.CreateThroughKills(killsPerRound, waveClients, 400*time.Millisecond, n.restart, func() (string, error) {
 		time.Sleep(rand.N(100 * time.Millisecond)) // all of it must run in the end
+		if rand.IntN(8) == 0 {
+			if err := invited.invite(); err != nil {
+				return "", err
+			}
+		}
 		return n.createMix(question)
 	})
 	n.awaitEnd()
+	invited.check()
 	ended := map[string]bool{}
 	for _, q := range []string{
 		"SELECT id FROM job WHERE state = 'COMPLETED'", "SELECT id FROM workflow WHERE state = 'COMPLETED'",
+		"SELECT id FROM batch WHERE opened_at <> 0 AND ended_at <> 0 AND NOT EXISTS (SELECT 1 FROM job " +
+			"WHERE batch_id = batch.id AND state <> 'COMPLETED')",
 	} {
 		for _, id := range testprogram.QueryStrings(t, n.db, q) {
 			ended[id] = true

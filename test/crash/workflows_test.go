@@ -206,13 +206,14 @@ func (n *workflowNode) foldWithFollowUps() (string, error) {
 	return created.JobID, err
 }
 
-// awaitEnd waits until every fold, workflow and delivery has ended.
+// awaitEnd waits until every fold, batch, workflow and delivery has ended.
 func (n *workflowNode) awaitEnd() {
 	n.T.Helper()
 	// One statement sees one moment: a fold that ends starts workflows, and a workflow that ends makes deliveries.
 	open := "SELECT (SELECT count(*) FROM job WHERE state <> 'COMPLETED') + (" + openWorkflows + ") + " +
+		"(SELECT count(*) FROM batch WHERE opened_at <> 0 AND ended_at = 0) + " +
 		"(SELECT count(*) FROM delivery WHERE status NOT IN ('SUCCEEDED', 'FAILED'))"
-	testprogram.WaitUntil(n.T, 10*time.Minute, "every fold, follow-up and delivery has ended", func() bool {
+	testprogram.WaitUntil(n.T, 10*time.Minute, "every fold, batch, follow-up and delivery has ended", func() bool {
 		return testprogram.QueryInt(n.T, n.db, open) == 0
 	})
 }
