@@ -14,7 +14,8 @@ import (
 )
 
 // Monitor is a Store that watches another: it counts the errors that are the store's own fault, knows whether the store
-// fails at the moment, and logs when that begins and when it ends. Make one with NewMonitor.
+// fails at the moment, and logs when that begins and when it ends. It compares what is read with what was stored, see
+// CompareWith. Make one with NewMonitor.
 type Monitor struct {
 	Store
 	log *slog.Logger
@@ -25,6 +26,10 @@ type Monitor struct {
 	since  clock.Stopwatch  // since the first of them did
 	begun  int64            // operations
 	wrote  int64            // the number of the last of them that has written
+
+	expect        func(ctx context.Context, key string) (name, sha256 string, err error) // nil: nothing is known
+	damaged       int64
+	damagedLogged map[string]bool // by SHA-256
 }
 
 // The operations of a store, as Monitor tells them apart: a full store, for example, can still be read.
@@ -40,7 +45,13 @@ func NewMonitor(s Store, log *slog.Logger) *Monitor {
 	if m, ok := s.(*Monitor); ok {
 		return m
 	}
-	return &Monitor{Store: s, log: log, errors: map[string]int64{}, faults: map[string]bool{}}
+	return &Monitor{
+		Store:         s,
+		log:           log,
+		errors:        map[string]int64{},
+		faults:        map[string]bool{},
+		damagedLogged: map[string]bool{},
+	}
 }
 
 // Errors is how many operations have failed through the store's fault, by operation: read, write, delete and list.
@@ -165,14 +176,6 @@ func (r *sourceReader) Read(p []byte) (int, error) {
 		r.err = err
 	}
 	return n, err
-}
-
-// Open implements Store.
-func (m *Monitor) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info, error) {
-	number := m.begin()
-	r, info, err := m.Store.Open(ctx, key)
-	m.record(ctx, number, opRead, err)
-	return r, info, err
 }
 
 // Stat implements Statter, and opens the object where the store does not. It counts as a read.

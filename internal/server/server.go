@@ -142,6 +142,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		d.Guard = webhook.NewGuard(nil, nil, nil)
 	}
 	blobs := blob.NewMonitor(d.Blobs, d.Log)
+	blobs.CompareWith(d.Store.Runs.StoredFile)
 	s := &Server{
 		registry: newRegistry(&d, blobs),
 		logins: signin.New(signin.Logins{

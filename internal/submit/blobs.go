@@ -16,8 +16,13 @@ func NewLibraryKey(item pleat.ItemID) string {
 	return "library/" + string(item) + "/" + hex.EncodeToString(b[:])
 }
 
-// ReadError converts an error of reading the artifact store to one for the caller, with CodeUnavailable.
+// ReadError converts an error of reading the artifact store to one for the caller, with CodeUnavailable. That of a
+// damaged file is one for the caller already.
 func ReadError(err error) error {
+	var e *pleat.Error
+	if errors.Is(err, blob.ErrDamaged) && errors.As(err, &e) {
+		return e
+	}
 	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now; try again", Err: err}
 }
 

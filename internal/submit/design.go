@@ -151,7 +151,10 @@ func (r *Resolver) readAll(ctx context.Context, key, field, name string) ([]byte
 	}
 	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, MaxFile+1))
-	if err == nil && len(text) > MaxFile {
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	if len(text) > MaxFile {
 		err = pleat.InvalidField(field, ": the file %s has more than %d MiB", pleat.Clip(name), MaxFile>>20)
 	}
 	return text, err

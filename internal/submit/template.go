@@ -139,6 +139,8 @@ func aboutFile(err error, field, name string) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, blob.ErrDamaged):
+		return ReadError(err)
 	case pleat.CodeOf(err) == pleat.CodeInvalid:
 		return pleat.InvalidField(field, ": the file %s %s", pleat.Clip(name), err)
 	}

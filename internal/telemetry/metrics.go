@@ -52,6 +52,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	artifactErrorsDesc = desc("pleat_artifact_errors_total",
 		"Operations on the artifact store that failed through its fault.", "operation")
+	artifactsDamagedDesc = desc("pleat_artifacts_damaged_total",
+		"Reads of stored files whose bytes have changed since they were stored.")
 	artifactsFailingDesc = desc("pleat_artifacts_failing",
 		"1 if this process could not read or write an artifact when it last tried.")
 	clockDesc = desc("pleat_clock_ahead_seconds",
@@ -67,8 +69,8 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*processCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{artifactErrorsDesc, artifactsFailingDesc, clockDesc, transactionsDesc,
-		connectionsDesc, maxConnectionsDesc, waitsDesc, waitSecondsDesc} {
+	for _, d := range []*prometheus.Desc{artifactErrorsDesc, artifactsDamagedDesc, artifactsFailingDesc, clockDesc,
+		transactionsDesc, connectionsDesc, maxConnectionsDesc, waitsDesc, waitSecondsDesc} {
 		ch <- d
 	}
 }
@@ -85,6 +87,7 @@ func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 		for op, n := range c.blobs.Errors() {
 			counter(artifactErrorsDesc, float64(n), op)
 		}
+		counter(artifactsDamagedDesc, float64(c.blobs.Damaged()))
 		gauge(artifactsFailingDesc, flag(c.blobs.Failing()))
 	}
 	gauge(clockDesc, c.db.ClockAhead().Seconds())

@@ -105,6 +105,15 @@ func (p *Pool) waitsForArtifacts(t *runningTask) {
 	})
 }
 
+// unreadable is the failure of a task whose file cannot be read: the message, or, if the file is damaged, its own.
+func unreadable(err error, message string) *pleat.Failure {
+	var e *pleat.Error
+	if errors.Is(err, blob.ErrDamaged) && errors.As(err, &e) {
+		message = e.Message
+	}
+	return pleat.Failed(pleat.FailStorage, message)
+}
+
 // errTooLarge is the error for a blob larger than maxSource.
 var errTooLarge = errors.New("the file is larger than a source may be")
 

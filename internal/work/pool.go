@@ -105,6 +105,7 @@ type Pool struct {
 // serves the queues of the engines. The caller closes the store, the blobs and the engines after Run has returned.
 func New(cfg Config, s *store.Store, b blob.Store, e *engine.Registry) *Pool {
 	files := blob.NewMonitor(b, cfg.Log)
+	files.CompareWith(s.Runs.StoredFile)
 	p := NewRemote(cfg, NewDirect(s.DB, s.People, s.Runs, s.Workers), DirectFiles{files}, e)
 	p.upkeep = &Upkeep{
 		Store:          s,

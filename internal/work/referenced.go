@@ -116,8 +116,7 @@ func (a *alignmentStage) readAlignment(
 	in, _, err := a.p.files.Open(ctx, f.Key)
 	if err != nil {
 		a.p.logOf(a.t).Warn("an alignment cannot be read", "key", f.Key, "error", err)
-		return nil, pleat.Failed(pleat.FailStorage, fmt.Sprintf("the alignment %s could not be read",
-			pleat.Clip(f.Name)))
+		return nil, unreadable(err, fmt.Sprintf("the alignment %s could not be read", pleat.Clip(f.Name)))
 	}
 	defer in.Close()
 	m, err := msa.Read(in, f.Sequence)
@@ -148,5 +147,5 @@ func (p *Pool) referencedFailure(t *runningTask, err error, what string) *pleat.
 		return pleat.Failed(pleat.FailInvalidInput, err.Error())
 	}
 	p.logOf(t).Warn("the "+what+" that a job names cannot be read", "error", err)
-	return pleat.Failed(pleat.FailStorage, "the "+what+" that the job names could not be read")
+	return unreadable(err, "the "+what+" that the job names could not be read")
 }

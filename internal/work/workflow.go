@@ -171,6 +171,7 @@ func (b *inputFetcher) file(ctx context.Context, f flow.SourceFile) *pleat.Failu
 // readFailure returns the failure for an error of a read: the owner's fault, or one that may pass.
 func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 	switch {
+	case errors.Is(err, blob.ErrDamaged): // no fault of the owner
 	case pleat.CodeOf(err) == pleat.CodeNotFound, errors.Is(err, blob.ErrNotFound):
 		return pleat.Failed(pleat.FailInvalidInput, missing)
 	case pleat.CodeOf(err) == pleat.CodeInvalid, pleat.CodeOf(err) == pleat.CodeConflict:
@@ -179,7 +180,7 @@ func (b *inputFetcher) readFailure(err error, missing string) *pleat.Failure {
 		return pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the file has more than %d MiB", maxSource>>20))
 	}
 	b.log.Warn("a workflow's source cannot be read", "error", err)
-	return pleat.Failed(pleat.FailStorage, "the source of the workflow could not be read")
+	return unreadable(err, "the source of the workflow could not be read")
 }
 
 // fetchCompared fetches the structures of a comparison, as input/1.cif, input/2.pdb and so on.

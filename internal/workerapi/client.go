@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/blob"
 	"pleat/internal/clock"
 	"pleat/internal/queue"
 	"pleat/internal/store/runs"
@@ -371,6 +372,8 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 		return pleat.ErrLost
 	case code == CodeSourceGone:
 		return runs.ErrSourceGone
+	case code == CodeDamaged:
+		return &pleat.Error{Code: pleat.CodeConflict, Message: message, Err: blob.ErrDamaged}
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
 		retryAfter(ctx, resp.Header.Get("Retry-After"))
 		return pleat.Errorf(pleat.CodeUnavailable, "%s", message)

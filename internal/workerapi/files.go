@@ -136,7 +136,11 @@ func (c *Client) Open(ctx context.Context, key string) (io.ReadCloser, blob.Info
 	}
 	_ = c.transferred(ctx, nil)
 	info := blob.Info{Key: key, Bytes: max(resp.ContentLength, 0)}
-	return &download{movingReader{resp.Body, moved}, resp.Body, done}, info, nil
+	out := &download{movingReader{resp.Body, moved}, resp.Body, done}
+	if link.SHA256 == "" {
+		return out, info, nil
+	}
+	return blob.Compare(out, resp.ContentLength, link.SHA256, blob.DamagedError(key, link.Name)), info, nil
 }
 
 // linkOf returns the link to a file.
@@ -204,7 +208,7 @@ func (c *Client) transferred(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return err
 	}
-	fault := err != nil && pleat.CodeOf(err) == pleat.CodeUnavailable
+	fault := err != nil && pleat.CodeOf(err) == pleat.CodeUnavailable && !errors.Is(err, blob.ErrDamaged)
 	c.mu.Lock()
 	changed := c.failing != fault
 	c.failing = fault

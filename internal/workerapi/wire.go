@@ -26,12 +26,13 @@ const (
 const Path = "/worker/v1/"
 
 // CodeHeader is the header of an error response with the code of the error, see pleat.Code. CodeLost is that of
-// pleat.ErrLost, CodeSourceGone that of runs.ErrSourceGone, and CodeVersion that of a worker whose protocol is too old
-// or too new.
+// pleat.ErrLost, CodeSourceGone that of runs.ErrSourceGone, CodeDamaged that of blob.ErrDamaged, and CodeVersion that of
+// a worker whose protocol is too old or too new.
 const (
 	CodeHeader                = "Pleat-Error"
 	CodeLost       pleat.Code = "lost"
 	CodeSourceGone pleat.Code = "source_gone"
+	CodeDamaged    pleat.Code = "damaged"
 	CodeVersion    pleat.Code = "version"
 )
 
@@ -186,10 +187,12 @@ type Workflow struct {
 }
 
 // Link is how a file is read: GET of the URL with the header. A URL without a host is one of the server, and gets the
-// session's token.
+// session's token. The worker compares what it reads with the SHA-256, in hexadecimal, if the file has one.
 type Link struct {
 	URL    string            `json:"url"`
 	Header map[string]string `json:"header,omitempty"`
+	Name   string            `json:"name,omitempty"`
+	SHA256 string            `json:"sha256,omitempty"`
 }
 
 // File is a stored file of a run. A worker that publishes one sends no key.

@@ -16,6 +16,7 @@ import (
 	"pleat"
 	"pleat/api"
 	"pleat/internal/batch"
+	"pleat/internal/blob"
 	"pleat/internal/server/route"
 	"pleat/internal/server/wire"
 	"pleat/internal/store/batches"
@@ -229,7 +230,8 @@ func (h *Handlers) archiveRow(
 		if a.Kind != pleat.ArtifactCIF {
 			continue
 		}
-		f, _, err := h.Files.Blobs.Open(ctx, a.Key)
+		f, _, err := h.Files.Blobs.OpenExpected(
+			ctx, a.Key, blob.Expected{Name: a.Name, SHA256: a.SHA256}, 0) // the end breaks the archive in time
 		if err != nil {
 			return err
 		}

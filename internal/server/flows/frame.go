@@ -118,7 +118,7 @@ func (h *Handlers) openWorkflowFile(
 		return nil, 0, pleat.Errorf(pleat.CodeConflict, "the workflow has no %s, so no frame can be extracted",
 			name)
 	}
-	f, info, err := h.Files.Blobs.Open(ctx, a.Key)
+	f, info, err := h.Files.Blobs.OpenPart(ctx, a.Key)
 	if err != nil {
 		return nil, 0, route.Unreadable(a, err)
 	}

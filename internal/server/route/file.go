@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -72,10 +73,16 @@ func Disposition(name string) string {
 
 // Send sends a blob, or the range of it that the request names; large text with gzip if the client accepts it. Its
 // content comes from models and users, so a browser must neither guess its type nor run it as a page of this service:
-// it is an attachment in a sandbox without any origin. A file whose length differs from its row is damaged and is
-// answered with 503, like one that cannot be read.
+// it is an attachment in a sandbox without any origin. A file whose length differs from its row, or a small one whose
+// bytes do, is damaged and is answered with 503, like one that cannot be read. A larger one whose bytes differ ends
+// before its last bytes, and breaks the connection. Ranges are not compared.
 func (f *Files) Send(ctx context.Context, c *Call, a *pleat.Artifact, name string) error {
-	body, info, err := f.Blobs.Open(ctx, a.Key)
+	first := int64(blob.FirstSent)
+	if c.R.Method == http.MethodHead || c.R.Header.Get("Range") != "" {
+		first = -1 // a part must not cost the reading of the whole
+	}
+	want := blob.Expected{Name: cmp.Or(a.Name, name), SHA256: a.SHA256}
+	body, info, err := f.Blobs.OpenExpected(ctx, a.Key, want, first)
 	if err == nil && info.Bytes != a.Bytes {
 		err = errors.Join(fmt.Errorf("the file has %d bytes and its row says %d", info.Bytes, a.Bytes), body.Close())
 	}
@@ -91,7 +98,13 @@ func (f *Files) Send(ctx context.Context, c *Call, a *pleat.Artifact, name strin
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	const slowest = 64 << 10 // bytes per second that a client must read
 	c.Deadline(time.Minute + time.Duration(a.Bytes/slowest)*time.Second)
-	serve := func(w http.ResponseWriter) { http.ServeContent(w, c.R, "", a.CreatedAt, body) }
+	content := &readContent{ReadSeeker: body}
+	serve := func(w http.ResponseWriter) {
+		http.ServeContent(w, c.R, "", a.CreatedAt, content)
+		if content.failed {
+			panic(http.ErrAbortHandler) // so that the client does not take a part for the whole
+		}
+	}
 	if compressible(a) {
 		h.Set("Vary", "Accept-Encoding")
 		if f.gzip.acquire(c) {
@@ -104,6 +117,21 @@ func (f *Files) Send(ctx context.Context, c *Call, a *pleat.Artifact, name strin
 	}
 	serve(&jsonErrors{Answer: c.W})
 	return nil
+}
+
+// readContent remembers that a file could not be read, which http.ServeContent does not tell.
+type readContent struct {
+	io.ReadSeeker
+	failed bool
+}
+
+// Read implements io.Reader.
+func (r *readContent) Read(p []byte) (int, error) {
+	n, err := r.ReadSeeker.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.failed = true
+	}
+	return n, err
 }
 
 // Unreadable is the error for a file that the artifact store cannot give now.

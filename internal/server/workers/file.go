@@ -57,21 +57,31 @@ func (g *Gateway) links(ctx context.Context, c *caller, keys []string) (map[stri
 		if key == "" {
 			continue
 		}
+		want, err := g.blobs.Expect(ctx, key)
+		if err != nil {
+			return nil, err
+		}
 		if !signs {
 			raw, _ := json.Marshal(blobRef{key, c.Worker, g.store.DB.Now().Add(linkLife).Unix()})
 			text := base64.RawURLEncoding.EncodeToString(raw)
-			out[key] = workerapi.Link{
+			out[key] = expecting(workerapi.Link{
 				URL: workerapi.Path + "blobs/" + text + "." + g.cfg.Ring.Sign(blobLabel, text),
-			}
+			}, want)
 			continue
 		}
 		t, err := signer.PresignGet(ctx, key, linkLife)
 		if err != nil {
 			return nil, artifactsUnavailable(err)
 		}
-		out[key] = linkOf(t)
+		out[key] = expecting(linkOf(t), want)
 	}
 	return out, nil
+}
+
+// expecting adds to a link what the worker has to compare.
+func expecting(l workerapi.Link, want blob.Expected) workerapi.Link {
+	l.Name, l.SHA256 = want.Name, want.SHA256
+	return l
 }
 
 func linkOf(t blob.Transfer) workerapi.Link {
@@ -207,8 +217,14 @@ func (g *Gateway) download(w http.ResponseWriter, r *http.Request) error {
 
 // send sends a file. An error means that nothing was sent.
 func (g *Gateway) send(w http.ResponseWriter, r *http.Request, key string) error {
-	in, info, err := g.blobs.Open(r.Context(), key)
+	want, err := g.blobs.Expect(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	in, info, err := g.blobs.OpenExpected(r.Context(), key, want, blob.FirstSent)
 	switch {
+	case errors.Is(err, blob.ErrDamaged):
+		return err
 	case errors.Is(err, blob.ErrNotFound):
 		return pleat.Errorf(pleat.CodeNotFound, "there is no such file")
 	case err != nil:

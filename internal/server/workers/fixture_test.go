@@ -88,6 +88,7 @@ func newFixture(t testing.TB, s *store.Store, clock *storetest.Clock) *fixture {
 		t.Fatal(err)
 	}
 	f.blobs = blob.NewMonitor(b, slog.New(slog.DiscardHandler))
+	f.blobs.CompareWith(s.Runs.StoredFile)
 	if f.ring, err = seal.Parse(strings.Repeat("01", 32)); err != nil {
 		t.Fatal(err)
 	}

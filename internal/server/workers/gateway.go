@@ -322,7 +322,7 @@ func (g *Gateway) writes(ctx context.Context, fn func() error) error {
 // statusOf is the HTTP status of a code: one of the worker protocol, or one of the service.
 func statusOf(code pleat.Code) int {
 	switch code {
-	case workerapi.CodeLost, workerapi.CodeSourceGone:
+	case workerapi.CodeLost, workerapi.CodeSourceGone, workerapi.CodeDamaged:
 		return http.StatusConflict
 	case workerapi.CodeVersion:
 		return http.StatusUpgradeRequired
@@ -354,6 +354,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) int {
 		code, message = workerapi.CodeLost, pleat.ErrLost.Message
 	case errors.Is(err, runs.ErrSourceGone):
 		code, message = workerapi.CodeSourceGone, runs.ErrSourceGone.Message
+	case errors.Is(err, blob.ErrDamaged) && errors.As(err, &e):
+		code, message = workerapi.CodeDamaged, e.Message
 	case errors.As(err, &e) && e.Code != pleat.CodeInternal:
 		code, message = e.Code, e.Message
 	}

@@ -1,7 +1,11 @@
 package workers_test
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -242,6 +246,11 @@ func TestWorkersAreApart(t *testing.T) {
 		if a := f.ask("GET", link, mine, nil); a.status != 200 || string(a.body) != "abc" {
 			t.Errorf("the link: %d %s", a.status, a.body)
 		}
+		f.damage(task.Links)
+		if a := f.ask("GET", link, mine, nil); a.status != 409 || a.code != string(workerapi.CodeDamaged) ||
+			!strings.Contains(string(a.body), "is damaged: ") {
+			t.Errorf("a damaged file: %d %s %s", a.status, a.code, a.body)
+		}
 		for _, c := range []struct{ name, path, token string }{
 			{"another worker's link", link, others},
 			{"another class's link", link, f.session("cpu", newID())},
@@ -287,6 +296,25 @@ func TestWorkersAreApart(t *testing.T) {
 			t.Errorf("something has changed:\n%s", d)
 		}
 	})
+}
+
+// damage changes a byte of each file that links name, in the artifact store, and checks what the links say of them.
+func (f *fixture) damage(links map[string]workerapi.Link) {
+	f.t.Helper()
+	for key, l := range links {
+		path := filepath.Join(f.dir, filepath.FromSlash(key))
+		content, err := os.ReadFile(path)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if sum := sha256.Sum256(content); l.SHA256 != hex.EncodeToString(sum[:]) || l.Name == "" {
+			f.t.Errorf("the link has the name %q and the SHA-256 %q", l.Name, l.SHA256)
+		}
+		content[0] ^= 1
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			f.t.Fatal(err)
+		}
+	}
 }
 
 // An end is counted under an engine that the class has, whatever the worker says.

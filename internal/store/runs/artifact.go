@@ -148,6 +148,23 @@ func (s *Store) UnreferencedBlobs(ctx context.Context, keys []string) ([]string,
 	return out, nil
 }
 
+// StoredFile returns the name and the SHA-256 of the file whose blob has a key, as its row has them; empty: no row has
+// them, as with checkpoints and cached alignments.
+func (s *Store) StoredFile(ctx context.Context, key string) (name, sha256 string, err error) {
+	err = s.db.ReadRow(ctx, `
+		SELECT name, sha256 FROM artifact WHERE blob_key = $1
+		UNION ALL
+		SELECT name, sha256 FROM library_file WHERE blob_key = $1
+		UNION ALL
+		SELECT name, sha256 FROM run_file WHERE blob_key = $1
+		LIMIT 1`,
+		[]any{key}, &name, &sha256)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", "", nil
+	}
+	return name, sha256, db.Unavailable("read blobs", err)
+}
+
 // ArtifactKey returns the blob key of a file of an attempt: runs/RUN/ATTEMPT/NAME, so that no two attempts share one.
 func ArtifactKey(t *pleat.Task, name string) string {
 	return fmt.Sprintf("runs/%s/%d/%s", t.Run, t.Attempt, name)
