@@ -1,4 +1,5 @@
 import createFetchClient, { type Client, type Middleware } from 'openapi-fetch'
+import { compared } from './compare.js'
 import { errorOf, ServiceError } from './error.js'
 import { backoff, delay, retrying } from './retry.js'
 import type { Batch, Change, Event, JobView, paths, Workflow } from './schema.js'
@@ -112,9 +113,9 @@ function middleware(key: string | undefined, repeatable: boolean): Middleware {
         request.headers.set('Idempotency-Key', crypto.randomUUID())
       return request
     },
-    async onResponse({ response }) {
+    async onResponse({ request, response, options }) {
       if (!response.ok) throw await errorOf(response)
-      return undefined
+      return request.method === 'GET' ? compared(response, options.parseAs === 'stream') : undefined
     },
     onError({ error }) {
       if (error instanceof ServiceError || (error instanceof Error && error.name === 'AbortError')) return

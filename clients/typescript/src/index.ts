@@ -1,5 +1,6 @@
 // The client of the service: typed calls, errors in the service's words, and event streams.
 export * from './client.js'
+export { DamagedFileError } from './compare.js'
 export { type Fault, ServiceError } from './error.js'
 export { backoff } from './retry.js'
 export * from './schema.js'

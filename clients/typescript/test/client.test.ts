@@ -1,5 +1,6 @@
 // Against a real server: scripts/with-server sets PLEAT_URL and PLEAT_KEY.
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
@@ -167,6 +168,36 @@ test('an interrupted stream is opened again after the event that was received la
     },
   )
   assert.deepEqual(asked, [undefined, '1'])
+})
+
+test('a file is compared with its entity tag', async () => {
+  const sum = createHash('sha256').update('ATOM').digest('hex')
+  const file = { params: { path: { id: 'x', name: 'a.cif' } }, parseAs: 'text' } as const
+  for (const [content, tag, damaged] of [
+    ['ATOM', `"${sum}"`, false],
+    ['ATOm', `"${sum}"`, true],
+    ['ATOm', `W/"${sum}-gzip"`, true],
+    ['ATOm', '"another"', false],
+  ] as const) {
+    await withServer(
+      (_, response) => response.writeHead(200, { ETag: tag, 'Content-Type': 'text/plain' }).end(content),
+      async (store) => {
+        const read = createPleat({ url: store }).GET('/v1/artifacts/{id}/{name}', file as never)
+        if (damaged) await assert.rejects(read, { name: 'DamagedFileError', sha256: sum })
+        else assert.equal((await read).data, content)
+      },
+    )
+  }
+  await withServer(
+    (_, response) => {
+      response.writeHead(200, { ETag: `"${sum}"`, 'Content-Length': '4' })
+      response.write('AT', () => response.destroy())
+    },
+    async (store) => {
+      const read = createPleat({ url: store, retries: 0 }).GET('/v1/artifacts/{id}/{name}', file as never)
+      await assert.rejects(read, { name: 'ServiceError', message: /^The file ended early/ })
+    },
+  )
 })
 
 test('what is not a stream of the service is an error, not a loop', async () => {
