@@ -26,8 +26,8 @@ const (
 const Path = "/worker/v1/"
 
 // CodeHeader is the header of an error response with the code of the error, see pleat.Code. CodeLost is that of
-// pleat.ErrLost, CodeSourceGone that of runs.ErrSourceGone, CodeDamaged that of blob.ErrDamaged, and CodeVersion that of
-// a worker whose protocol is too old or too new.
+// pleat.ErrLost, CodeSourceGone that of runs.ErrSourceGone, CodeDamaged that of blob.ErrDamaged, and CodeVersion that
+// of a worker whose protocol is too old or too new.
 const (
 	CodeHeader                = "Pleat-Error"
 	CodeLost       pleat.Code = "lost"

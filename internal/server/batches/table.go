@@ -2,6 +2,7 @@ package batches
 
 import (
 	"archive/zip"
+	"compress/flate"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -193,6 +194,8 @@ func (h *Handlers) batchArchive(ctx context.Context, c *route.Call) error {
 	defer release()
 	attached()
 	z := zip.NewWriter(c.W)
+	fast := fastDeflate{}
+	z.RegisterCompressor(zip.Deflate, fast.begin)
 	c.Deadline(tableWrite)
 	err = h.eachPage(ctx, &b, q, func(rows []batches.TableRow) error {
 		for i := range rows {
@@ -210,11 +213,26 @@ func (h *Handlers) batchArchive(ctx context.Context, c *route.Call) error {
 	return z.Close()
 }
 
+// fastDeflate compresses the files of an archive one after another, with one compressor at its fastest level. The
+// default level takes two to three times the processor time for an archive that is an eighth smaller.
+type fastDeflate struct{ w *flate.Writer }
+
+// begin begins a file, when the one before is closed.
+func (f *fastDeflate) begin(out io.Writer) (io.WriteCloser, error) {
+	if f.w != nil {
+		f.w.Reset(out)
+		return f.w, nil
+	}
+	var err error
+	f.w, err = flate.NewWriter(out, flate.BestSpeed)
+	return f.w, err
+}
+
 // archiveRow writes the structures of a row into an archive. A row that was deleted or run again since has none.
 func (h *Handlers) archiveRow(
 	ctx context.Context, c *route.Call, z *zip.Writer, b *pleat.Batch, r *batches.TableRow,
 ) error {
-	v, err := h.Runs.View(ctx, r.Job)
+	v, err := h.Runs.EndedView(ctx, r.Job)
 	if errors.Is(err, pleat.ErrJobNotFound) {
 		return nil
 	}
