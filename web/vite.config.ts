@@ -32,7 +32,7 @@ const service = { target: process.env.PLEAT_URL || 'http://127.0.0.1:8080', chan
 
 // The modules that are loaded with every page, below src.
 const firstPage = [
-  '(?:main|shell|router|session|signin|events|api|http|format|components|controls)\\.tsx?$',
+  '(?:main|shell|router|session|signin|events|streamPort|api|http|format|components|controls)\\.tsx?$',
   'submit[\\\\/]',
   'dynamics[\\\\/]methods\\.',
   'compare[\\\\/]address\\.',
@@ -45,6 +45,7 @@ export default defineConfig({
   server: { proxy: { '/v1': service, '/docs': service, '/openapi.json': service } },
   // The client is built from its sources.
   resolve: { conditions: ['source', ...defaultClientConditions] },
+  worker: { format: 'es' },
   build: {
     target: 'es2023',
     modulePreload: { polyfill: false }, // every browser of the target has it

@@ -22,8 +22,8 @@ var embedded embed.FS
 // policy is the content security policy: the page may load its own files only. Images may also be data:, because
 // the viewer holds anti-aliasing tables in them, and blob:, because it creates images to download.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
-	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
-	"require-trusted-types-for 'script'"
+	"connect-src 'self'; worker-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; " +
+	"frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 // unbuilt is the page of a program that was built without its page.
 const unbuilt = `<!doctype html>

@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import AxeBuilder from '@axe-core/playwright'
 import { type BrowserContext, test as base, expect, type Page } from '@playwright/test'
 import type { CreatedJob, CreateJob, JobView } from '../src/api'
+import { StreamProxy } from './proxy'
 
 const program = resolve(import.meta.dirname ?? __dirname, '../../bin/pleat')
 
@@ -189,6 +190,7 @@ interface TestFixtures {
   stopUnfinishedJobs: void
   console: Console
   start: (...flags: string[]) => Promise<Server>
+  proxied: (server: Server) => Promise<StreamProxy>
   visit: (path: string, key?: string) => Promise<void>
 }
 
@@ -217,8 +219,20 @@ export const test = base.extend<TestFixtures, { server: Server }>({
     for (const server of servers) await server.remove()
   },
 
+  /** Puts a proxy in front of a server. It ends with the test. */
+  proxied: async ({}, use) => {
+    const proxies: StreamProxy[] = []
+    await use(async (server) => {
+      const proxy = new StreamProxy(server.url)
+      proxies.push(proxy)
+      await proxy.start()
+      return proxy
+    })
+    for (const proxy of proxies) await proxy.stop()
+  },
+
   // Fixtures end in the reverse order: pages close, with their streams of events, before their server is gone.
-  context: ({ start: _, context }, use) => use(context),
+  context: ({ start: _, proxied: __, context }, use) => use(context),
 
   stopUnfinishedJobs: [
     async ({ server }, use) => {
@@ -249,7 +263,7 @@ export const test = base.extend<TestFixtures, { server: Server }>({
 })
 
 /** Signs in without the dialog. */
-export async function signIn(page: Page, server: Server, key = server.key) {
+export async function signIn(page: Page, server: Pick<Server, 'url' | 'key'>, key = server.key) {
   const r = await page.request.post(server.url + '/v1/session', { data: { key } })
   expect(r.status()).toBe(200)
 }

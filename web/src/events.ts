@@ -1,15 +1,16 @@
-// Server-sent events. Each tab keeps one stream, /v1/events. Browsers allow only a few connections per server, so a
-// hidden tab closes its stream and catches up when it becomes visible. While the stream is interrupted, the pages poll.
-import { signal } from '@preact/signals'
-import { backoff } from 'pleat-client'
+// Server-sent events. A visible page has the stream of its project, /v1/events, and those of the run or batch that it
+// shows; streams.ts opens them for all pages of the browser. A hidden page has none, and catches up when it becomes
+// visible. While a stream tells nothing, the page polls.
+import { computed, effect, signal, untracked } from '@preact/signals'
 import type { Change } from './api'
 import { namedId } from './project'
-import { refreshSession, refreshUsage, signedIn } from './session'
+import { refreshSession, refreshUsage, signedIn, user } from './session'
+import { subscribe } from './streamPort'
+import type { StreamState } from './streams'
 
-/** "off": closed, as in a hidden tab; "opening": not connected yet; "reconnecting": interrupted. */
-export type StreamState = 'off' | 'opening' | 'live' | 'reconnecting'
+export type { StreamState }
 
-/** The state of this tab's stream. */
+/** The state of the project's stream. */
 export const streamState = signal<StreamState>('off')
 
 /** Receives a change of one job or workflow, or null: anything may have changed, so read everything again. */
@@ -33,41 +34,55 @@ export interface Stream {
   close(): void
 }
 
+/** Receives the events and the states of a stream. */
+export interface StreamListener {
+  event(name: string, data: unknown): void
+  state(s: StreamState): void
+}
+
+const causes: Partial<Record<StreamState, string>> = {
+  reconnecting: 'are interrupted',
+  silent: 'do not arrive: a proxy may be buffering them',
+  waiting: 'wait until other pages of this browser are closed or hidden',
+}
+
+/** Whether the page asks every few seconds for what a stream in this state does not tell. */
+export const polls = (s: StreamState) => s in causes
+
+/** Why a stream in this state does not tell of changes; empty: it does, or is about to. */
+export const streamNotice = (s: StreamState) =>
+  polls(s) ? `Live updates ${causes[s]}. The page asks every few seconds instead.` : ''
+
+/** The same of a stream of a run or batch; empty, too, while the page has a notice about that of the project. */
+export const runNotice = (s: StreamState) => (polls(streamState.value) ? '' : streamNotice(s))
+
+const visible = signal(true)
+
+/** The name of the user who reads streams, empty if nobody is signed in; null: the service has not answered yet. */
+const reader = computed(() => (signedIn.value === null ? null : signedIn.value ? user.value : ''))
+
 /**
- * Opens an event stream and reopens it after an error, from the last event on. EventSource itself reconnects after a
- * network error, but gives up after an answer that is not a stream, such as a proxy's while the service starts.
+ * Reads an event stream while the page is visible. It is opened again wherever it breaks, from the last event on, and
+ * from its beginning when the page becomes visible again. Events of a shared stream tell of the present alone.
  */
-export function openStream(
-  path: string,
-  names: string[],
-  on: { event(name: string, data: unknown): void; state(s: StreamState): void },
-): Stream {
-  let source: EventSource | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let tries = 0
-  const open = () => {
-    source = new EventSource(path)
-    source.onopen = () => {
-      tries = 0
-      on.state('live')
-    }
-    source.onerror = () => {
-      on.state('reconnecting')
-      if (source?.readyState !== EventSource.CLOSED) return
-      clearTimeout(timer)
-      timer = setTimeout(open, backoff(tries++))
-    }
-    for (const name of names) source.addEventListener(name, (e) => on.event(name, JSON.parse(e.data)))
-  }
-  on.state('opening')
-  open()
-  return {
-    close() {
-      clearTimeout(timer)
-      source?.close()
-      on.state('off')
-    },
-  }
+export function openStream(path: string, on: StreamListener, shared = false): Stream {
+  const close = effect(() => {
+    const name = reader.value
+    if (!visible.value || name === null) return
+    return untracked(() => {
+      on.state('opening')
+      const leave = subscribe({ path, user: name, shared }, (news) => {
+        if ('event' in news) return on.event(news.event, news.data)
+        if (news.state === 'reconnecting') void refreshSession() // it may have ended, or be that of another user
+        on.state(news.state)
+      })
+      return () => {
+        leave()
+        untracked(() => on.state('off'))
+      }
+    })
+  })
+  return { close }
 }
 
 const usageDelay = 500 // ms; the quota is read at most once in it
@@ -92,18 +107,15 @@ function noteRun({ jobRunId, workflowId, taskId }: Change) {
   }, usageDelay)
 }
 
-// The stream of this tab, the project whose changes it has, and the timer that polls while it is interrupted.
-let current: Stream | undefined
-let streamed = ''
 let polling: ReturnType<typeof setInterval> | undefined
 
 const pollInterval = 4_000 // ms
 
-/** Follows the state of the stream: polls while it is interrupted, and reads everything again when it is back. */
+/** Follows the state of the project's stream: polls while it tells nothing, and reads everything again when it does. */
 function setState(state: StreamState) {
   const previous = streamState.peek()
   streamState.value = state
-  if (state === 'reconnecting') {
+  if (polls(state)) {
     polling ??= setInterval(() => {
       void refreshSession() // the session may have ended
       notify(null)
@@ -112,36 +124,24 @@ function setState(state: StreamState) {
     clearInterval(polling)
     polling = undefined
   }
-  if (state === 'live' && previous === 'reconnecting') notify(null)
+  const reopened = state === 'opening' && previous === 'off' && subscribers.size > 0
+  if (reopened || (state === 'live' && polls(previous))) notify(null)
 }
 
-/** Keeps the stream open while a user is signed in and the tab is visible. */
+/** Keeps the stream of the chosen project open while a user is signed in and the page is visible. */
 export function startStream() {
-  const update = () => {
-    const wanted = signedIn.value === true && document.visibilityState === 'visible'
-    if (current && streamed !== namedId.value) {
-      current.close() // it has the changes of another project
-      current = undefined
-    }
-    if (wanted && !current) {
-      streamed = namedId.value
-      const query = streamed && `?${new URLSearchParams({ projectId: streamed })}`
-      const wasClosed = streamState.peek() === 'off' && subscribers.size > 0
-      current = openStream(`/v1/events${query}`, ['job', 'workflow'], {
-        event(_, data) {
-          const change = data as Change
-          noteRun(change)
-          notify(change)
-        },
-        state: setState,
-      })
-      if (wasClosed) notify(null)
-    } else if (!wanted && current) {
-      current.close()
-      current = undefined
-    }
+  const follow = () => {
+    visible.value = document.visibilityState === 'visible'
   }
-  signedIn.subscribe(update)
-  namedId.subscribe(update)
-  document.addEventListener('visibilitychange', update)
+  follow()
+  document.addEventListener('visibilitychange', follow)
+  effect(() => {
+    if (!signedIn.value) return
+    const query = namedId.value && `?${new URLSearchParams({ projectId: namedId.value })}`
+    const event = (_: string, data: unknown) => {
+      noteRun(data as Change)
+      notify(data as Change)
+    }
+    return untracked(() => openStream(`/v1/events${query}`, { event, state: setState }, true)).close
+  })
 }

@@ -1,5 +1,5 @@
 // HTTP to the service: the client of its API with the session's cookie, and downloads.
-import { createPleat, ServiceError } from 'pleat-client'
+import { createCalls, ServiceError } from 'pleat-client'
 
 export { ServiceError }
 
@@ -11,7 +11,7 @@ export const listeners = {
 }
 
 /** The client. It repeats no request: the page shows what failed, and its user decides. */
-export const service = createPleat({ retries: 0, fetch: send })
+export const service = createCalls({ retries: 0, fetch: send })
 
 /** Downloads a file of a run by the URL that the service gave for it. Throws ServiceError. */
 export async function download(url: string, signal?: AbortSignal): Promise<Response> {

@@ -32,7 +32,10 @@ export async function refreshSession(quota?: Usage) {
       const reading = refreshProjects()
       if (hasChosen() || query.peek().has('project')) await reading // what the page reads depends on it
     }
-    if (name !== null) user.value = name
+    if (name !== null) {
+      if (user.peek() !== '' && user.peek() !== name) return location.reload() // the page holds the data of another user
+      user.value = name
+    }
     signedIn.value = name !== null
     usage.value = name === null ? null : (quota ?? (await api.usage()))
     if (name === null) await readLogin()
@@ -80,7 +83,6 @@ export function signInByIssuer() {
 
 /** Exchanges an API key for a session. Throws ServiceError if the key is invalid, or may not read, as the page must. */
 export async function signIn(key: string): Promise<Session> {
-  const previous = user.peek()
   const session = await api.openSession(key)
   const quota = await api.usage().catch(async (err: ServiceError) => {
     if (err.status !== 403) return undefined // what else is wrong does not depend on the key
@@ -90,7 +92,6 @@ export async function signIn(key: string): Promise<Session> {
       'This key does not have the scope read, which the page needs. Sign in with another key.',
     )
   })
-  if (previous !== '' && previous !== session.user) location.reload() // this tab holds the data of another user
   await refreshSession(quota)
   askToSignIn.value = false
   return session

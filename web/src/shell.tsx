@@ -3,7 +3,7 @@ import { Component, type ComponentChildren, type ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, ServiceError, type Workflow } from './api'
 import { Failure, Loading } from './components'
-import { streamState } from './events'
+import { polls, streamNotice, streamState } from './events'
 import { may, me, namedId, withProject } from './project'
 import { match, path } from './router'
 import { askToSignIn, refreshSession, signedIn, signOut, usage, user } from './session'
@@ -244,10 +244,10 @@ function Account() {
   )
 }
 
-/** A notice while the event stream is interrupted for longer than a second. */
+/** A notice while the event stream tells nothing for longer than a second. */
 function StreamNotice() {
   const [late, setLate] = useState(false)
-  const lost = streamState.value === 'reconnecting'
+  const lost = polls(streamState.value)
   useEffect(() => {
     setLate(false)
     if (!lost) return
@@ -256,7 +256,7 @@ function StreamNotice() {
   }, [lost])
   return (
     <div role="status" class={lost && late ? 'notice' : 'none'} data-stream={streamState.value}>
-      {lost && late && 'Live updates are interrupted. Reconnecting; until then this page refreshes every few seconds.'}
+      {lost && late && streamNotice(streamState.value)}
     </div>
   )
 }

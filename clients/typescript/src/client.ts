@@ -60,17 +60,23 @@ export interface Pleat extends Client<paths> {
 
 /** Makes a client. */
 export function createPleat(options: Options = {}): Pleat {
-  const url = (options.url ?? '').replace(/\/+$/, '')
-  const send = options.fetch ?? ((request: Request) => globalThis.fetch(request))
-  const retries = options.retries ?? 4
-  const client = createFetchClient<paths>({ baseUrl: url, fetch: retrying(send, retries) })
-  client.use(middleware(options.key, retries > 0))
+  const client = createCalls(options)
   const streams = new Streams(client)
   return Object.assign(client, {
     events: streams.events.bind(streams),
     changes: streams.changes.bind(streams),
     wait: streams.wait.bind(streams),
   }) as Pleat
+}
+
+/** Makes a client without event streams, for programs that must be small. */
+export function createCalls(options: Options = {}): Client<paths> {
+  const url = (options.url ?? '').replace(/\/+$/, '')
+  const send = options.fetch ?? ((request: Request) => globalThis.fetch(request))
+  const retries = options.retries ?? 4
+  const client = createFetchClient<paths>({ baseUrl: url, fetch: retrying(send, retries) })
+  client.use(middleware(options.key, retries > 0))
+  return client
 }
 
 /** Returns the data of a response, which a client of this package gives for every success. */

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { type Batch, ServiceError } from '../api'
 import { Failure, Loading } from '../components'
+import { runNotice } from '../events'
 import { statusOf, tableQuery, toggled, type View } from './address'
 import { BatchHead } from './BatchHead'
 import { BatchTable } from './BatchTable'
@@ -17,14 +18,15 @@ import '../result/result.css'
 /** The page of the batch with this id. */
 export function BatchPage({ id }: { id: string }) {
   const { batch, error, streamState, load } = useBatch(id)
+  const notice = runNotice(streamState)
   if (!batch)
     return error ? <LoadError error={error} retry={() => void load()} /> : <Loading what="Loading the batch" />
   return (
     <article class="batch" data-batch={batch.batchId} data-state={batch.status}>
       <BatchHead batch={batch} reload={load} />
-      {streamState === 'reconnecting' && batch.finishedAt === null && (
+      {notice && batch.finishedAt === null && (
         <p class="caution" role="status">
-          Live updates of this batch are interrupted. Reconnecting; until then the page reads it every few seconds.
+          {notice}
         </p>
       )}
       {error && (

@@ -1,7 +1,7 @@
 // The data that the page of a batch reads from the service, and keeps up to date while the batch runs.
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { api, type Batch, type BatchRows, batchPath, type ScoreColumn } from '../api'
-import { openStream, type StreamState } from '../events'
+import { openStream, polls, type StreamState } from '../events'
 import { navigate, path, query } from '../router'
 import { signedIn } from '../session'
 import { formatView, parseView, type View } from './address'
@@ -39,7 +39,7 @@ export function useView(): [View, (fields: Partial<View>) => void] {
   return [useMemo(() => parseView(new URLSearchParams(text)), [text]), change]
 }
 
-const pollInterval = 5000 // ms, while the stream is interrupted
+const pollInterval = 5000 // ms, while the stream tells nothing
 
 /** A batch, read again whenever it changes. error: why it could not be read last. */
 export function useBatch(id: string) {
@@ -68,7 +68,7 @@ export function useBatch(id: string) {
   const running = !!batch && batch.finishedAt === null
   useEffect(() => {
     if (!running) return
-    const stream = openStream(batchPath(id) + '/events', ['batch'], {
+    const stream = openStream(batchPath(id) + '/events', {
       state: setStreamState,
       event(_, data) {
         const read = data as Batch
@@ -79,7 +79,7 @@ export function useBatch(id: string) {
     return () => stream.close()
   }, [id, running])
   useEffect(() => {
-    if (!running || streamState !== 'reconnecting') return
+    if (!running || !polls(streamState)) return
     const timer = setInterval(() => void load(), pollInterval)
     return () => clearInterval(timer)
   }, [running, streamState, load])

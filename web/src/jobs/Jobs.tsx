@@ -4,7 +4,7 @@ import { api, isTerminal, type JobRow, parseTime } from '../api'
 import { compareAddress, maxCompared } from '../compare/address'
 import { Empty, ErrorMessage } from '../components'
 import { Input, Segments } from '../controls'
-import { onChange, streamState } from '../events'
+import { onChange, polls, streamState } from '../events'
 import { plural } from '../format'
 import { usePagedList } from '../list'
 import { isShared, listText, may, withProject } from '../project'
@@ -108,8 +108,8 @@ function useJobList(filter: Filter) {
   useEffect(
     () =>
       onChange((change) => {
-        // While the stream is interrupted this comes every few seconds.
-        if (!change) return streamState.peek() === 'reconnecting' ? list.reload() : void list.load()
+        // While the stream tells nothing, this comes every few seconds.
+        if (!change) return polls(streamState.peek()) ? list.reload() : void list.load()
         if (!change.jobId) return
         const shown = list.patch(change.jobId, (job) => ({
           ...job,

@@ -1,7 +1,7 @@
 // The progress of a run that has not ended, and its log.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isTerminal, parseTime, type RunEvent, type Waiting } from '../api'
-import { openStream, type StreamState } from '../events'
+import { openStream, runNotice, type StreamState } from '../events'
 import { asSentence, howLong, moment, stageName } from '../format'
 
 /** The state of a run, from its events so far. */
@@ -48,7 +48,7 @@ export function useRunEvents(
     setRun(initialState)
     let lastSeq = 0
     let runId: string | null | undefined
-    const stream = openStream(path, ['state', 'stage', 'log', 'artifact'], {
+    const stream = openStream(path, {
       state: setStreamState,
       event(_, data) {
         const e = data as RunEvent
@@ -89,6 +89,7 @@ export function RunProgress(props: Props) {
   const { stage, done, total, waiting, startedAt, createdAt, lines, running, streamState } = props
   const elapsed = useSecondsSince(startedAt ?? createdAt)
   const title = running ? stageName(stage) || 'Starting' : queueText(props.queuePosition)
+  const notice = runNotice(streamState)
   const percent = total > 0 ? Math.min(100, (done / total) * 100) : null
   return (
     <section class="card live" aria-label="Progress" data-stage={stage}>
@@ -117,7 +118,7 @@ export function RunProgress(props: Props) {
         <i style={{ width: `${percent ?? 100}%` }} />
       </div>
       {!running && waiting && <WaitingReason waiting={waiting} />}
-      {streamState === 'reconnecting' && <p class="caution">Live updates are interrupted. Reconnecting…</p>}
+      {notice && <p class="caution">{notice}</p>}
       {lines.length > 0 && <Log lines={lines} />}
     </section>
   )
