@@ -88,7 +88,7 @@ test('a sign-out in one page ends the streams of all', async ({ context, page, s
     await expect(p.locator('[data-stream=live]')).toBeAttached()
   }
   await page.getByRole('button', { name: 'Sign out' }).click()
-  await expect(other.getByRole('heading', { name: 'Sign in to continue' })).toBeVisible()
+  for (const p of [page, other]) await expect(p.getByRole('heading', { name: 'Sign in to continue' })).toBeVisible()
   await expect(other.locator('[data-stream=off]')).toBeAttached()
 })
 
