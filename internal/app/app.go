@@ -115,6 +115,9 @@ func (a *App) check(ctx context.Context) (known ops.Service, err error) {
 	if err != nil {
 		return known, err
 	}
+	if err := checkWritable(a.cfg); err != nil {
+		return known, err
+	}
 	if _, missing := MissingDatabase(a.cfg); !missing {
 		if a.Store, err = openStore(ctx, a.cfg, a.log); err != nil {
 			return known, err
@@ -178,6 +181,9 @@ func (a *App) migrate(ctx context.Context, known ops.Service) (err error) {
 		if err := adoptFirst(ctx, a.cfg, a.Store, a.blobs); err != nil {
 			return err
 		}
+	}
+	if slices.Equal(known.Secrets, a.ring.Fingerprints()) {
+		return nil // without a change, which the database may not take now
 	}
 	err = a.Store.Ops.AgreeOnSecrets(ctx, a.ring.Fingerprints())
 	if errors.Is(err, ops.ErrOtherSecrets) { // another node has started in the meantime

@@ -35,10 +35,15 @@ func newService(t *testing.T) *service {
 
 func startService(t *testing.T, c config.Config) *service {
 	t.Helper()
+	return startServiceWith(t, c, quiet)
+}
+
+func startServiceWith(t *testing.T, c config.Config, log *slog.Logger) *service {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan *service, 1), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, c, slog.New(slog.DiscardHandler), Options{
+		ended <- Serve(ctx, c, log, Options{
 			Ready: func(a *App, url string) { ready <- &service{a, t, url} },
 		})
 	}()

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"pleat"
 	"pleat/internal/config"
 	"pleat/internal/seal"
@@ -75,6 +77,19 @@ func openStore(ctx context.Context, c config.Config, log *slog.Logger) (*store.S
 func makeDataDir(c config.Config) error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("create the data folder: %w", err)
+	}
+	return nil
+}
+
+// checkWritable refuses a file of an SQLite database that this process may not write: it never could, and is not to
+// wait for that as for a full disk.
+func checkWritable(c config.Config) error {
+	path, ok := c.SQLitePath()
+	if !ok {
+		return nil
+	}
+	if err := unix.Access(path, unix.W_OK); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the database %s cannot be written: %w", path, err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pleat"
+	"pleat/internal/blob"
 )
 
 // maxNodes bounds the processes that may share one data folder. It ends the search for a free identity.
@@ -80,7 +81,9 @@ func lockIdentity(data string) (pleat.WorkerID, *lockFile, error) {
 		id, err := l.read()
 		if err == nil && !pleat.IsUUID(id) {
 			id = uuid.Must(uuid.NewV7()).String()
-			err = l.write(id)
+			if err = l.write(id); blob.DiskFull(err) {
+				err = nil // the leases of this process then end by their time
+			}
 		}
 		if err != nil {
 			l.release()
@@ -110,7 +113,8 @@ func lockServer(database string) (*lockFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the database: %w", err)
 	}
-	if err := l.write(fmt.Sprint(os.Getpid())); err != nil {
+	// The number of the process is for people; a server whose disk is full can do without.
+	if err := l.write(fmt.Sprint(os.Getpid())); err != nil && !blob.DiskFull(err) {
 		l.release()
 		return nil, fmt.Errorf("lock the database: %w", err)
 	}

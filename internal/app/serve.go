@@ -21,6 +21,7 @@ import (
 	"pleat/internal/queue"
 	"pleat/internal/server"
 	"pleat/internal/server/route"
+	"pleat/internal/store/db"
 	"pleat/internal/telemetry"
 	"pleat/internal/ui"
 	"pleat/internal/webhook"
@@ -66,11 +67,9 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		return UsageError{errors.New("the class default has isolation user, so that its workers end with their user: " +
 			"run them apart, and the server with --work=false")}
 	}
-	if err := a.publishClasses(ctx); err != nil {
-		return err
-	}
-	if err := a.Store.Runs.ExtendLeases(ctx, 2*pleat.RemoteHeartbeatInterval); err != nil {
-		return err
+	announced := a.announce(ctx)
+	if announced != nil && !db.TakesNoChanges(announced) {
+		return announced
 	}
 	local := config.LocalURL(l.Addr().String())
 	public := c.PublicURL
@@ -96,6 +95,12 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 	}
 	// An error of one part ends the others.
 	group, ctx := errgroup.WithContext(ctx)
+	if announced != nil { // what the database has can be served
+		group.Go(func() error {
+			queue.Retry(ctx, log, "the server cannot announce itself", func() error { return a.announce(ctx) })
+			return nil
+		})
+	}
 	if c.Work {
 		pool, err := a.pool()
 		if err != nil {
@@ -108,7 +113,7 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 			// An operator has drained the worker. The server goes on, as one without a worker.
 			return a.keepUp(ctx, group)
 		})
-		select { // once the server listens, it must accept jobs for its models
+		select { // once the server listens, it must accept jobs for its models, if the database takes them
 		case <-pool.Ready():
 		case <-ctx.Done():
 			return group.Wait()
@@ -140,6 +145,18 @@ func Serve(ctx context.Context, c config.Config, log *slog.Logger, opt Options) 
 		opt.Ready(a, local)
 	}
 	return logEnd(log, group.Wait())
+}
+
+// announce stores what a server tells the service when it starts: its classes, and that it could not hear the workers
+// that call servers.
+func (a *App) announce(ctx context.Context) error {
+	if err := a.Store.DB.TryChange(ctx); err != nil { // the rest may have nothing to change
+		return err
+	}
+	if err := a.publishClasses(ctx); err != nil {
+		return err
+	}
+	return a.Store.Runs.ExtendLeases(ctx, 2*pleat.RemoteHeartbeatInterval)
 }
 
 // keepUp does in a server without a worker what a worker with a database does besides its tasks: all workers of the

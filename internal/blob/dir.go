@@ -60,14 +60,14 @@ func (d *Dir) Put(ctx context.Context, key string, r io.Reader) (Info, error) {
 	switch {
 	case err == nil:
 		return info, nil
-	case full(err):
+	case DiskFull(err):
 		return Info{}, fmt.Errorf("blob: put %s: %w: %w", key, ErrFull, err)
 	}
 	return Info{}, fmt.Errorf("blob: put %s: %w", key, err)
 }
 
-// full reports whether err means that a disk, a quota or a file size limit is exhausted.
-func full(err error) bool {
+// DiskFull reports whether err means that a disk, a quota or a file size limit is exhausted.
+func DiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 

@@ -227,7 +227,7 @@ func gather(ctx context.Context, r io.Reader) (spool, Info, error) {
 	}
 	if err != nil {
 		f.Close()
-		if full(err) {
+		if DiskFull(err) {
 			err = fmt.Errorf("%w (while gathering the upload in %s): %w", ErrFull, os.TempDir(), err)
 		}
 		return spool{}, Info{}, err

@@ -34,8 +34,8 @@ func WriteError(err error) error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, blob.ErrFull):
-		return &pleat.Error{Code: pleat.CodeUnavailable, Message: "there is no space for the file now; try again later",
-			Err: err}
+		const text = "the disk of the artifact store is full, and its operator must free space; try again later"
+		return &pleat.Error{Code: pleat.CodeUnavailable, Message: text, Err: err}
 	}
 	return &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be stored now; try again", Err: err}
 }

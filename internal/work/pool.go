@@ -172,13 +172,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	if err := sandbox.RemoveAll(p.cfg.Dir); err != nil {
 		return fmt.Errorf("empty the scratch folder: %w", err)
 	}
-	if err := os.MkdirAll(p.cfg.Dir, 0o700); err != nil {
-		return fmt.Errorf("make the scratch folder: %w", err)
-	}
 	if ok, err := p.register(ctx); !ok {
 		return err
 	}
-	close(p.ready)
 	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	var duties, tasks, claims sync.WaitGroup
 	duties.Go(func() { p.leases.Run(run) })
@@ -217,11 +213,12 @@ func (p *Pool) Run(ctx context.Context) error {
 	return nil
 }
 
-// Ready is closed once Run has made the worker's models known, so that jobs for them are accepted.
+// Ready is closed once Run has made the worker's models known, so that jobs for them are accepted, or has failed at it
+// for the first time: a server must not wait for a database that takes no changes, whose results it can serve.
 func (p *Pool) Ready() <-chan struct{} { return p.ready }
 
-// register makes the service know this worker, trying until it answers. It returns false if ctx ended first, or, with
-// an error, if the service refuses the worker. Models that run on the CPU in this process can use the worker's memory,
+// register makes the scratch folder and makes the service know this worker, trying until it answers and the disk has
+// room. It returns false if ctx ended first, or, with an error, if the service refuses the worker. Models that run on the CPU in this process can use the worker's memory,
 // so that is the room that they offer.
 func (p *Pool) register(ctx context.Context) (bool, error) {
 	models := p.offeredModels()
@@ -243,17 +240,27 @@ func (p *Pool) register(ctx context.Context) (bool, error) {
 		ClusterJob: p.cfg.ClusterJob,
 	}
 	var refusal error
+	tried := sync.OnceFunc(func() { close(p.ready) })
 	ok := queue.Retry(ctx, p.cfg.Log, "worker cannot register", func() (err error) {
+		defer tried()
+		if err = os.MkdirAll(p.cfg.Dir, 0o700); blob.DiskFull(err) {
+			return err
+		} else if err != nil {
+			refusal = fmt.Errorf("make the scratch folder: %w", err)
+			return nil
+		}
 		p.terms, err = p.service.RegisterWorker(ctx, w)
 		switch pleat.CodeOf(err) {
 		case pleat.CodeUnavailable, pleat.CodeInternal:
 			return err
 		}
-		refusal = err
+		if err != nil {
+			refusal = fmt.Errorf("the service refuses this worker: %w", err)
+		}
 		return nil
 	})
 	if refusal != nil {
-		return false, fmt.Errorf("the service refuses this worker: %w", refusal)
+		return false, refusal
 	}
 	p.leases.SetTerms(p.terms)
 	return ok, nil

@@ -74,7 +74,7 @@ type DB struct {
 
 	transactions atomic.Int64
 	roundTrips   atomic.Int64
-	fault        atomic.Pointer[string] // for which the last change failed; nil: none that is known
+	fault        fault // that keeps the database from taking changes
 
 	sqlite  *writer   // SQLite's one writer
 	notify  *notifier // PostgreSQL's bridge between processes
@@ -107,6 +107,9 @@ func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 		err = s.openPostgres(ctx, url, opt)
 	default:
 		err = errors.New("a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+	}
+	if why := writeFault(err); why != "" {
+		return nil, fmt.Errorf("open database: %s: %w", why, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

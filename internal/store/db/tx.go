@@ -302,10 +302,11 @@ func (s *DB) commit(ctx context.Context, verb string, d durability, fn func(t *T
 	} else {
 		done, err = s.pgCommit(ctx, d, fn)
 	}
-	s.noteWrite(err)
 	if err != nil {
+		s.noteFault(err)
 		return Unavailable(verb, err)
 	}
+	s.reviewFault(ctx)
 	for _, fn := range done.after {
 		fn()
 	}
