@@ -152,8 +152,12 @@ func (r *Run) Seconds() float64 {
 	if r.StartedAt.IsZero() || r.FinishedAt.IsZero() {
 		return 0
 	}
-	return r.FinishedAt.Sub(r.StartedAt).Seconds()
+	return Elapsed(r.StartedAt, r.FinishedAt).Seconds()
 }
+
+// Elapsed returns the time between two moments that were stored: 0 if the clock was set back in between, since nothing
+// takes a negative time.
+func Elapsed(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
 
 // Prediction holds the scores of one predicted structure. A score that the engine does not give is nil.
 type Prediction struct {

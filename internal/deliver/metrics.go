@@ -93,10 +93,10 @@ func (m *metrics) observeDelay(d *webhooks.ClaimedDelivery, a *webhook.Attempt, 
 	labels := []string{string(pleat.DestCustom), m.receiver(d)}
 	began := now.Add(-a.Timings.Total)
 	if d.Delivery.Attempts == 0 {
-		m.first.WithLabelValues(labels...).Observe(max(0, began.Sub(d.Event.At).Seconds()))
+		m.first.WithLabelValues(labels...).Observe(pleat.Elapsed(d.Event.At, began).Seconds())
 	}
 	if a.OK() {
-		m.success.WithLabelValues(labels...).Observe(max(0, now.Sub(d.Event.At).Seconds()))
+		m.success.WithLabelValues(labels...).Observe(pleat.Elapsed(d.Event.At, now).Seconds())
 	}
 }
 

@@ -83,7 +83,7 @@ func (c *Composer) text(m *mails.OutgoingMail) (subject string, lines []string) 
 		subject = fmt.Sprintf("Pleat: the batch %s", title(m.Name, "", state))
 		lines = []string{fmt.Sprintf("The batch %s.", title(m.Name, "", state)), ""}
 		lines = append(lines, facts("Project", m.Project, "Rows", counts(m.Batch),
-			"Time taken", durationText(m.Batch.EndedAt.Sub(m.Batch.CreatedAt)))...)
+			"Time taken", durationText(pleat.Elapsed(m.Batch.CreatedAt, m.Batch.EndedAt)))...)
 		lines = append(lines, "", c.Base+"/ui/batches/"+m.Source.ID())
 	default:
 		what, path := "fold", "/ui/jobs/"
@@ -97,7 +97,7 @@ func (c *Composer) text(m *mails.OutgoingMail) (subject string, lines []string) 
 			reason = failures[m.Run.Failure.Kind]
 		}
 		lines = append(lines, facts("Project", m.Project, "Model", m.Run.Model, "Reason", reason,
-			"Time taken", durationText(m.Run.FinishedAt.Sub(m.Run.CreatedAt)),
+			"Time taken", durationText(pleat.Elapsed(m.Run.CreatedAt, m.Run.FinishedAt)),
 			"Confidence", confidence(m.Run.Result))...)
 		lines = append(lines, "", c.Base+path+m.Source.ID())
 	}

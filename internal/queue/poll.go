@@ -32,7 +32,9 @@ type Poller struct {
 	wall   time.Time       // when the clocks were read last
 	steady time.Duration   // what watch showed then
 	resume time.Duration   // when leases may expire again after a jump of the clock, by watch
-	fault  Fault
+	// unsettled says that times of the database may be ahead of the clock, see runs.Store.SettleTimes.
+	unsettled bool
+	fault     Fault
 }
 
 // NewPoller returns a Poller that notices jumps of the clock from now on.
@@ -46,6 +48,8 @@ func NewPoller(d *db.DB, r *runs.Store, now func() time.Time, log *slog.Logger, 
 		wall:  now().Round(0),
 		watch: clock.Start(),
 		fault: Fault{What: "cannot look for tasks and expired leases"},
+
+		unsettled: true,
 	}
 }
 
@@ -53,6 +57,7 @@ func NewPoller(d *db.DB, r *runs.Store, now func() time.Time, log *slog.Logger, 
 func (p *Poller) Run(ctx context.Context) {
 	news, unsubscribe := p.db.Subscribe(tasks.AnyQueueTopic)
 	defer unsubscribe()
+	p.settle(ctx)
 	for next := PollInterval; p.wait(ctx, next, news); {
 		next = p.poll(ctx)
 	}
@@ -77,6 +82,7 @@ func (p *Poller) wait(ctx context.Context, next time.Duration, news <-chan struc
 // poll polls once and returns when to poll again.
 func (p *Poller) poll(ctx context.Context) time.Duration {
 	expired := p.watchClock(ctx)
+	p.settle(ctx)
 	found, err := p.runs.Poll(ctx)
 	if err == nil && found.Reap {
 		var r runs.Reaped
@@ -95,6 +101,13 @@ func (p *Poller) poll(ctx context.Context) time.Duration {
 	return max(found.Next, PollInterval)
 }
 
+// settle brings back times that are ahead of the clock, at the start and after a jump. An error is that of the poll too.
+func (p *Poller) settle(ctx context.Context) {
+	if p.unsettled {
+		p.unsettled = p.runs.SettleTimes(ctx) != nil
+	}
+}
+
 // watchClock notices a jump of the wall clock, which can be set; a stopwatch cannot. It
 // returns the time before which a lease must have ended to count as expired: that of its reading, so that a jump after
 // it ends no lease, or the zero time while leases are renewed after a jump.
@@ -108,6 +121,7 @@ func (p *Poller) watchClock(ctx context.Context) time.Time {
 		if err := p.db.SyncClock(ctx); err != nil {
 			p.log.Warn("cannot read the database's clock", "error", err)
 		}
+		p.unsettled = true
 		p.renew()
 		p.resume = steady + 2*pleat.RemoteHeartbeatInterval
 	}

@@ -215,7 +215,7 @@ func (c *Service) showTasks(gauge func(d *prometheus.Desc, v float64, labels ...
 		for _, state := range []pleat.TaskState{pleat.TaskQueued, pleat.TaskWaiting, pleat.TaskRunning} {
 			q, age := counts[key{queue, state}], 0.0
 			if q.N > 0 {
-				age = max(0, now.Sub(q.Oldest).Seconds())
+				age = pleat.Elapsed(q.Oldest, now).Seconds()
 			}
 			gauge(queueDesc, float64(q.N), queue, string(state))
 			gauge(oldestDesc, age, queue, string(state))

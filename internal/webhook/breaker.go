@@ -45,6 +45,13 @@ func (b Breaker) Allow(now time.Time) (Breaker, Permission) {
 	if b.State == Closed || b.State == "" {
 		return b, Permission{Go: true}
 	}
+	pause := b.Pause
+	if b.State == HalfOpen {
+		pause = ProbeFor
+	}
+	if latest := now.Add(pause); b.Until.After(latest) { // the clock was set back since the pause began
+		b.Until = latest
+	}
 	if now.Before(b.Until) {
 		return b, Permission{Until: b.Until}
 	}
@@ -76,7 +83,7 @@ func (b Breaker) Record(now time.Time, o Outcome) (Breaker, Transition) {
 	}
 	var v Transition
 	if !o.Refusal {
-		if b.FailingSince.IsZero() {
+		if b.FailingSince.IsZero() || b.FailingSince.After(now) {
 			b.FailingSince = now
 		}
 		b.Failures++
@@ -114,8 +121,8 @@ func Pace(next, now time.Time, perSecond float64, burst int) (time.Time, time.Du
 		return next, 0
 	}
 	step := time.Duration(min(float64(time.Second)/perSecond, float64(24*time.Hour)))
-	if next.Before(now) {
-		next = now
+	if ahead := next.Sub(now); ahead < 0 || ahead > time.Duration(max(burst, 1))*step {
+		next = now // it is past, or the clock was set back
 	}
 	if wait := next.Sub(now) - time.Duration(max(burst, 1)-1)*step; wait > 0 {
 		return next, wait

@@ -206,7 +206,21 @@ func TestPace(t *testing.T) {
 	if _, wait := Pace(time.Time{}, epoch, 0, 0); wait != 0 {
 		t.Error("no rate is no limit")
 	}
-	if _, wait := Pace(epoch.Add(48*time.Hour), epoch, 1e-300, 1); wait <= 0 {
+	if _, wait := Pace(epoch.Add(24*time.Hour), epoch, 1e-300, 1); wait <= 0 {
 		t.Error("a tiny rate overflows")
+	}
+	if _, wait := Pace(epoch.Add(10*365*24*time.Hour), epoch, 1, 1); wait != 0 {
+		t.Errorf("after the clock was set back by years, the next delivery waits %v", wait)
+	}
+}
+
+// A pause that began while the clock was ahead ends, after the clock was set back, as if it had begun then.
+func TestPauseOfAClockAhead(t *testing.T) {
+	t.Parallel()
+	ahead := epoch.Add(10 * 365 * 24 * time.Hour)
+	b, _ := Breaker{}.Record(ahead, Outcome{Throttled: true, RetryAfter: time.Minute})
+	_, p := b.Allow(epoch)
+	if want := epoch.Add(time.Minute); p.Go || !p.Until.Equal(want) {
+		t.Errorf("%+v; want a pause until %v", p, want)
 	}
 }

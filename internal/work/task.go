@@ -249,8 +249,9 @@ func (p *Pool) scratch(t *runningTask) (string, error) {
 
 // finished stores the files of an attempt and returns how it ended. A result whose files cannot be stored counts as a
 // failure that is tried again. Only a completed run has artifacts: those of other runs become garbage.
-func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) runs.RunFinished {
-	f := runs.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
+func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) (f runs.RunFinished) {
+	f = runs.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
+	defer func() { f.Took = p.cfg.Clock().Sub(t.claimed) }()
 	if out.Failure == nil {
 		var err error
 		watch := clock.Start()

@@ -11,7 +11,7 @@ import (
 // how long earlier attempts ran. The search before a fold is not among them; alignmentStage counts it.
 func timingsBefore(c *runs.ClaimedTask) map[string]float64 {
 	earlier := max(c.Earlier, c.SearchDuration+c.Worked) // a server of an earlier version sends no c.Earlier
-	out := map[string]float64{pleat.StageQueue: max(c.Claimed.Sub(c.Queued)-earlier, 0).Seconds()}
+	out := map[string]float64{pleat.StageQueue: max(pleat.Elapsed(c.Queued, c.Claimed)-earlier, 0).Seconds()}
 	if earlier > c.SearchDuration {
 		out[pleat.StageEarlier] = (earlier - c.SearchDuration).Seconds()
 	}

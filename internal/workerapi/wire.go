@@ -291,6 +291,7 @@ type Finish struct {
 	Shared      []string       `json:"shared,omitempty"`
 	Engine      string         `json:"engine"`
 	Served      string         `json:"served"`
+	Took        Seconds        `json:"took_s,omitempty"`
 	MSA         pleat.State    `json:"msa"`
 	RequestHash string         `json:"request_hash,omitempty"`
 	InputHash   string         `json:"input_hash,omitempty"`

@@ -41,7 +41,7 @@ func ClassDemand(d *workers.Demand, now time.Time) api.ClassDemand {
 		ExpectedS: d.Backlog.Seconds(),
 	}
 	if !d.Oldest.IsZero() {
-		out.OldestS = max(0, now.Sub(d.Oldest).Seconds())
+		out.OldestS = pleat.Elapsed(d.Oldest, now).Seconds()
 	}
 	return out
 }

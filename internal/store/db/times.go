@@ -10,6 +10,9 @@ import (
 // MicrosPerDay is a day of UTC, which has no leap seconds here.
 const MicrosPerDay = 24 * 60 * 60 * 1_000_000
 
+// ClockError is how far times of one moment may be apart that nodes have written. More means that a clock was set.
+const ClockError = 10 * time.Second
+
 // FromMicros reads a column that holds a time in microseconds since 1970 UTC. The value 0 is the zero time.
 func FromMicros(us int64) time.Time {
 	if us == 0 {

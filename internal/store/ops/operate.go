@@ -116,7 +116,7 @@ func slowestOf(now time.Time, running []RunningTask, measured runs.Speeds) []Slo
 		if r.RunningTask.Expected > 0 || v.Typical > 0 {
 			r.Expected = usual
 		}
-		ratio[r.Task] = now.Sub(r.Began).Seconds() / max(usual, time.Millisecond).Seconds()
+		ratio[r.Task] = pleat.Elapsed(r.Began, now).Seconds() / max(usual, time.Millisecond).Seconds()
 		out = append(out, r)
 	}
 	slices.SortStableFunc(out, func(a, b SlowRun) int { return cmp.Compare(ratio[b.Task], ratio[a.Task]) })

@@ -70,8 +70,8 @@ func account(t *db.Tx, v *spending) {
 	}
 }
 
-// wallSQL is how long an ended attempt took, in microseconds. A clock that was set back makes no time negative.
-const wallSQL = "CASE WHEN ended_at > started_at THEN ended_at - started_at ELSE 0 END"
+// WallSQL is how long an ended attempt took, in microseconds. A clock that was set back makes no time negative.
+const WallSQL = "CASE WHEN ended_at > started_at THEN ended_at - started_at ELSE 0 END"
 
 // userSQL is the user who created the run r.
 var userSQL = CreatorSQL("r")
@@ -90,7 +90,7 @@ func accountSQL(rows int) string {
 			CAST(sum(CASE WHEN e.cores IS NULL THEN e.wall ELSE 0 END) AS bigint),
 			CAST(sum(e.completed) AS bigint), CAST(sum(e.completed * r.tokens) AS bigint), CAST(sum(e.bytes) AS bigint)
 		FROM (
-			SELECT run_id, 1 AS attempts, ` + wallSQL + ` AS wall, gpus, cores, 0 AS completed, 0 AS bytes
+			SELECT run_id, 1 AS attempts, ` + WallSQL + ` AS wall, gpus, cores, 0 AS completed, 0 AS bytes
 			FROM attempt
 			WHERE (task_id, number) IN (SELECT column1, column2 FROM ended)
 				AND ended_at = $1 AND run_id IS NOT NULL

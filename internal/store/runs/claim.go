@@ -9,6 +9,7 @@ import (
 
 	"pleat"
 	"pleat/internal/store/db"
+	"pleat/internal/store/people"
 	"pleat/internal/store/tasks"
 )
 
@@ -236,7 +237,7 @@ func (c *runClaim) loadWorkflows() {
 func (c *runClaim) loadEarlierAttempts() {
 	const searched = "'" + tasks.OutcomeSearched + "'"
 	c.Ask(`
-		SELECT k.run_id, o.outcome, o.ended_at - o.started_at
+		SELECT k.run_id, o.outcome, `+people.WallSQL+`
 		FROM `+tasks.ClaimedTasks+`
 		JOIN attempt o ON o.task_id = k.id
 		WHERE k.attempt > 1 AND o.ended_at > 0

@@ -46,6 +46,7 @@ func (s *Store) FinishRun(ctx context.Context, l tasks.Lease, f RunFinished) err
 			msa:       f.MSA,
 			artifacts: f.Artifacts,
 			attempt:   l.Attempt,
+			took:      min(f.Took, pleat.MaxRunTime),
 			queue:     h.Queue,
 		}
 		if h.Cancel && e.state != pleat.StateStopped {
@@ -71,7 +72,7 @@ func (s *Store) FinishRun(ctx context.Context, l tasks.Lease, f RunFinished) err
 				recordBinder(t, h.Run, *f.BinderRMSD)
 			}
 		}
-		tasks.End(t, l, e.state, e.failure)
+		tasks.EndMeasured(t, l, e.state, e.failure, e.took)
 		return s.endRun(t, r, e)
 	})
 }
@@ -129,6 +130,7 @@ type runEnd struct {
 	msa         pleat.State // empty: not reported
 	artifacts   []pleat.Artifact
 	attempt     int
+	took        time.Duration // by the worker's clock; 0: not known
 	queue       string // of its task, for the metrics; empty: the run ended without a worker
 	inputHash   string
 	requestHash string
@@ -193,16 +195,21 @@ func (s *Store) endRun(t *db.Tx, r endingRun, e runEnd) error {
 	if e.state == pleat.StateCompleted {
 		replaceArtifacts(t, r.run, e)
 	}
+	took := e.took
+	if e.attempt > 1 { // the run began with an earlier one
+		took = 0
+	}
 	// An alignment whose end was not reported ended as the run did, unless it had ended before.
 	t.Send(`
 		UPDATE run
 		SET state = $1, result = $2, failure = $3, engine = $4,
 			msa = CASE WHEN $5 <> '' THEN $5 WHEN msa = 'RUNNING' THEN $1 ELSE msa END,
 			finished_at = $6, changed_at = $6, input_hash = $8, request_hash = $11,
+			started_at = `+tasks.StartSQL("$6", "$12")+`,
 			bytes = bytes + `+filesSQL("$7", "$9", "$10")+`
 		WHERE id = $7`,
 		e.state, db.EncodeJSON(e.result), db.EncodeJSON(e.failure), e.engine, e.msa, t.Now, r.run, e.inputHash,
-		e.bytes(), e.attempt, e.requestHash)
+		e.bytes(), e.attempt, e.requestHash, took.Microseconds())
 	people.CountResultBytes(t, filesSQL("$1", "$2", "$3"), "run WHERE id = $1", r.run, e.bytes(), e.attempt)
 	t.AfterCommit(func() { s.metrics.end(&e) })
 	people.CountRun(t, r.run)

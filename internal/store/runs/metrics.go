@@ -84,7 +84,7 @@ func (m *metrics) start(list []ClaimedTask, class string) {
 	class = cmp.Or(class, pleat.DefaultClass)
 	for i := range list {
 		if c := &list[i]; c.Task.Attempt == 1 {
-			m.delay.WithLabelValues(c.Task.Queue, class).Observe(seconds(c.Claimed.Sub(c.Queued)))
+			m.delay.WithLabelValues(c.Task.Queue, class).Observe(seconds(pleat.Elapsed(c.Queued, c.Claimed)))
 		}
 	}
 }

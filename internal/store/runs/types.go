@@ -193,12 +193,15 @@ type SearchCompleted struct {
 // RunFinished is the outcome of an attempt at a run, as package work reports it. A completed run has a Result and no
 // Failure; of the Result of any other, only the timings are stored. A STOPPED run has a Failure too.
 type RunFinished struct {
-	State       pleat.State // COMPLETED, FAILED or STOPPED
-	Result      *pleat.Result
-	Failure     *pleat.Failure
-	Artifacts   []pleat.Artifact
-	Engine      string
-	Served      string // the engine's name without version, under which the end is counted
+	State     pleat.State // COMPLETED, FAILED or STOPPED
+	Result    *pleat.Result
+	Failure   *pleat.Failure
+	Artifacts []pleat.Artifact
+	Engine    string
+	Served    string // the engine's name without version, under which the end is counted
+	// Took is how long the attempt took, by the worker's monotonic clock; 0: it is not known. It stands for the times
+	// of the database if its clock was set meanwhile.
+	Took        time.Duration
 	MSA         pleat.State
 	Progress    []pleat.Progress // not stored yet
 	RequestHash string           // under which EarlierRun finds the run; empty: it does not

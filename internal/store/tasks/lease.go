@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"pleat"
@@ -105,13 +106,23 @@ func requeue(t *db.Tx, l Lease, outcome, detail string, delay time.Duration) {
 	EndAttempt(t, l, outcome, detail)
 }
 
+// StartSQL is when that of a row began which ends now and took a time by a clock that is not set, in microseconds, or 0
+// if that is not known. It is started_at, unless the clock has been set since then by more than [db.ClockError].
+func StartSQL(now, took string) string {
+	now, took = "CAST("+now+" AS bigint)", "CAST("+took+" AS bigint)"
+	return fmt.Sprintf("CASE WHEN %[2]s > 0 AND started_at > 0 AND abs(%[1]s - started_at - %[2]s) > %[3]d "+
+		"THEN %[1]s - %[2]s ELSE started_at END", now, took, db.ClockError.Microseconds())
+}
+
 // EndAttempt writes the end of an attempt, once, and has it counted. Attempts at deliveries end elsewhere too, since
 // they are not counted.
-func EndAttempt(t *db.Tx, l Lease, outcome, detail string) {
+func EndAttempt(t *db.Tx, l Lease, outcome, detail string) { endAttempt(t, l, outcome, detail, 0) }
+
+func endAttempt(t *db.Tx, l Lease, outcome, detail string, took time.Duration) {
 	t.Send(`
-		UPDATE attempt SET ended_at = $1, outcome = $2, detail = $3
+		UPDATE attempt SET ended_at = $1, outcome = $2, detail = $3, started_at = `+StartSQL("$1", "$6")+`
 		WHERE task_id = $4 AND number = $5 AND ended_at = 0`,
-		t.Now, outcome, detail, l.Task, l.Attempt)
+		t.Now, outcome, detail, l.Task, l.Attempt, took.Microseconds())
 	people.CountAttempt(t, l.Task, l.Attempt)
 }
 
@@ -165,9 +176,12 @@ var outcomes = map[pleat.State]string{
 
 // End ends an attempt and deletes its task, so that the table task holds the queues and nothing else: claims do not
 // slow down as the service grows old. The attempts stay, under the run or the delivery. The checkpoint becomes garbage.
-func End(t *db.Tx, l Lease, state pleat.State, failure *pleat.Failure) {
+func End(t *db.Tx, l Lease, state pleat.State, failure *pleat.Failure) { EndMeasured(t, l, state, failure, 0) }
+
+// EndMeasured is [End] for an attempt whose worker says how long it took; 0: it does not.
+func EndMeasured(t *db.Tx, l Lease, state pleat.State, failure *pleat.Failure, took time.Duration) {
 	t.Send("DELETE FROM task WHERE id = $1", l.Task)
-	EndAttempt(t, l, outcomes[state], failure.String())
+	endAttempt(t, l, outcomes[state], failure.String(), took)
 }
 
 // SpendTry counts one more try of a task and returns how many it has spent and may spend.

@@ -1,0 +1,120 @@
+package store_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"pleat"
+	"pleat/internal/store"
+	"pleat/internal/store/storetest"
+	"pleat/internal/store/tasks"
+	"pleat/internal/store/webhooks"
+)
+
+// aheadBy is how far the clock was ahead before it was set back.
+const aheadBy = 10 * 365 * 24 * time.Hour
+
+// A delivery that failed while the clock was years ahead is tried again after its delay, and its endpoint, which was
+// paused then, is asked about.
+func TestDeliveryOfAClockAhead(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		clock.Stop()
+		clock.Advance(aheadBy)
+		owner := storetest.User(t, s, "u0")
+		queueDeliveries(t, s, 1, 1)
+		d := claimDeliveries(t, s, "w", 1)[0]
+		failed := webhooks.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.DB.Now().Add(time.Minute)}
+		err := s.Webhooks.FinishDeliveries(ctx, "w", []webhooks.DeliveryOutcome{failed},
+			func(_ webhooks.Endpoint, _ []webhooks.DeliveryOutcome, now time.Time) webhooks.EndpointUpdate {
+				return webhooks.EndpointUpdate{Health: "rests", RetryAt: now.Add(time.Hour)}
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(-aheadBy)
+		for range 2 { // the second time there is nothing to bring back
+			if err := s.Runs.SettleTimes(ctx); err != nil {
+				t.Fatal(err)
+			}
+			clock.Advance(31 * time.Second)
+		}
+		if got := deliveries(t, s, owner, webhooks.DeliveryFilter{})[0]; got.NextAt.After(s.DB.Now()) {
+			t.Errorf("the next attempt is at %v, now it is %v", got.NextAt, s.DB.Now())
+		}
+		if _, err := s.Runs.Reap(ctx, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		asked := false
+		limits := limitN(1)
+		limits.Decide = func(webhooks.WaitingEndpoint, time.Time) webhooks.ClaimLimit {
+			asked = true
+			return webhooks.ClaimLimit{N: 1, Window: 1, Health: "rests"}
+		}
+		if got, err := s.Webhooks.ClaimDeliveries(ctx, "w", "", 1, limits); err != nil || len(got.List) != 1 || !asked {
+			t.Errorf("%d deliveries are claimed, %v", len(got.List), err)
+		}
+	})
+}
+
+// A run that failed while the clock was ahead is tried again after its delay, and a lease of then ends soon.
+func TestTasksOfAClockAhead(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		clock.Stop()
+		clock.Advance(aheadBy)
+		u := storetest.User(t, s, "ada")
+		create(t, s, u, "fails")
+		create(t, s, u, "runs")
+		got := claim(t, s, "w", 2)
+		f := outcome(pleat.StateFailed)
+		f.Failure = &pleat.Failure{Kind: pleat.FailStorage, Message: "full", Retry: true}
+		if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&got[0].Task), f); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(-aheadBy)
+		if err := s.Runs.SettleTimes(ctx); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(time.Minute)
+		r, err := s.Runs.Reap(ctx, s.DB.Now())
+		if err != nil || r.Woken != 1 || r.Requeued != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// A run during which the clock was set has taken what its worker measured, for its owner and for the accounting, and
+// never less than nothing.
+func TestRunsWhileTheClockIsSet(t *testing.T) {
+	t.Parallel()
+	for _, jump := range []time.Duration{-time.Hour, 24 * time.Hour} {
+		storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+			ctx := context.Background()
+			clock.Stop()
+			ada, _ := lab(t, s)
+			for _, took := range []time.Duration{0, 18 * time.Second} {
+				c := create(t, s, ada, "fold")
+				got := claim(t, s, "w", 1)[0]
+				clock.Advance(18*time.Second + jump)
+				f := outcome(pleat.StateCompleted)
+				f.Took = took
+				if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&got.Task), f); err != nil {
+					t.Fatal(err)
+				}
+				v := storetest.AwaitJob(t, s, c.Job, pleat.StateCompleted)
+				want := took.Seconds()
+				if took == 0 {
+					want = max(0, (18*time.Second + jump).Seconds())
+				}
+				if sec := v.Run.Seconds(); math.Abs(sec-want) > 1e-3 {
+					t.Errorf("jump %v, measured %v: %v s; want %v s", jump, took, sec, want)
+				}
+			}
+		})
+	}
+}
