@@ -101,7 +101,7 @@ func (p *Poller) poll(ctx context.Context) time.Duration {
 	return max(found.Next, PollInterval)
 }
 
-// settle brings back times that are ahead of the clock, at the start and after a jump. An error is that of the poll too.
+// settle brings back times that are ahead of the clock, at the start and after a jump. The poll meets its error too.
 func (p *Poller) settle(ctx context.Context) {
 	if p.unsettled {
 		p.unsettled = p.runs.SettleTimes(ctx) != nil

@@ -71,7 +71,7 @@ const fileEndings = ".pdb, .ent, .pdb1, .cif, .mmcif, .pdbx, .bcif, .sdf, .mol, 
 // name, or its ending is not known.
 func KindOfFile(name string) (FileKind, error) {
 	forbidden := func(r rune) bool {
-		return r == '/' || r == '\\' || r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+		return r == '/' || r == '\\' || r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Bidi_Control)
 	}
 	switch n := utf8.RuneCountInString(name); {
 	case name == "":

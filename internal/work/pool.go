@@ -218,8 +218,8 @@ func (p *Pool) Run(ctx context.Context) error {
 func (p *Pool) Ready() <-chan struct{} { return p.ready }
 
 // register makes the scratch folder and makes the service know this worker, trying until it answers and the disk has
-// room. It returns false if ctx ended first, or, with an error, if the service refuses the worker. Models that run on the CPU in this process can use the worker's memory,
-// so that is the room that they offer.
+// room. It returns false if ctx ended first, or, with an error, if the service refuses the worker. Models that run on
+// the CPU in this process can use the worker's memory, so that is the room that they offer.
 func (p *Pool) register(ctx context.Context) (bool, error) {
 	models := p.offeredModels()
 	for i := range models {

@@ -131,7 +131,7 @@ type runEnd struct {
 	artifacts   []pleat.Artifact
 	attempt     int
 	took        time.Duration // by the worker's clock; 0: not known
-	queue       string // of its task, for the metrics; empty: the run ended without a worker
+	queue       string        // of its task, for the metrics; empty: the run ended without a worker
 	inputHash   string
 	requestHash string
 }

@@ -33,13 +33,15 @@ func (s *Store) SettleTimes(ctx context.Context) error {
 			t.Now, late)
 		t.Send(`
 			UPDATE attempt SET started_at = $1 + started_at - ended_at, ended_at = $1
-			WHERE ended_at > $2 AND (task_id, number) IN (SELECT k.id, k.attempt FROM task k WHERE k.state = 'waiting')`,
+			WHERE ended_at > $2
+				AND (task_id, number) IN (SELECT k.id, k.attempt FROM task k WHERE k.state = 'waiting')`,
 			t.Now, late)
 		people.SettleTimes(t, late)
 		webhooks.SettleTimes(t, late)
 		mails.SettleTimes(t, late)
 		lease := max(pleat.RemoteLeaseDuration, 2*pleat.RemoteHeartbeatInterval)
-		t.Send("UPDATE task SET lease_until = $1 WHERE state = 'running' AND lease_until > $1", tasks.LeaseEnd(t, lease))
+		t.Send("UPDATE task SET lease_until = $1 WHERE state = 'running' AND lease_until > $1",
+			tasks.LeaseEnd(t, lease))
 		t.Send("UPDATE msa_search SET lease_until = $1 WHERE lease_until > $1", tasks.LeaseEnd(t, pleat.SearchLease))
 		t.Send("UPDATE worker SET seen_at = $1 WHERE seen_at > $2", t.Now, late)
 		t.Send("UPDATE idempotency SET created_at = $1 WHERE created_at > $2", t.Now, late)

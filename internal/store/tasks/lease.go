@@ -176,7 +176,9 @@ var outcomes = map[pleat.State]string{
 
 // End ends an attempt and deletes its task, so that the table task holds the queues and nothing else: claims do not
 // slow down as the service grows old. The attempts stay, under the run or the delivery. The checkpoint becomes garbage.
-func End(t *db.Tx, l Lease, state pleat.State, failure *pleat.Failure) { EndMeasured(t, l, state, failure, 0) }
+func End(t *db.Tx, l Lease, state pleat.State, failure *pleat.Failure) {
+	EndMeasured(t, l, state, failure, 0)
+}
 
 // EndMeasured is [End] for an attempt whose worker says how long it took; 0: it does not.
 func EndMeasured(t *db.Tx, l Lease, state pleat.State, failure *pleat.Failure, took time.Duration) {

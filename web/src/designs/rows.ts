@@ -172,7 +172,10 @@ export function csv(designs: Design[], columns: DesignColumn[]): string {
   const cell = (value: unknown) => {
     if (value === null || value === undefined) return ''
     if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-    const text = (Array.isArray(value) ? value.join('; ') : String(value)).replace(/(^|[;\t\r\n])(?=[=+\-@\t\r\n])/g, "$1'")
+    const text = (Array.isArray(value) ? value.join('; ') : String(value)).replace(
+      /(^|[;\t\r\n])(?=[=+\-@\t\r\n])/g,
+      "$1'",
+    )
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
   }
   const lines = [shown.map((c) => c.name), ...designs.map((d) => shown.map((c) => cell(d[c.name])))]
