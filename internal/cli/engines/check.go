@@ -33,10 +33,10 @@ folds folds the A chain of insulin. One that answers questions is asked about ch
 simulates 2 ps of it, and comparisons compare it with itself; the structure is one that mini has predicted.
 One that designs makes two binders of chignolin with 8 residues.
 
-Before, the command compares the weights with their manifest and with what was installed. A model whose
-weights are missing is named and left out. If its publisher gives the figures of an example that can be
-folded here, the command folds that, too, and compares; it says so where it does not. Random weights are
-never compared.
+Before, the command compares the weights with their manifest and with what was installed, and names the
+files of which only the first installation is known. A model whose weights are missing is named and left
+out. If its publisher gives the figures of an example that can be folded here, the command folds that, too,
+and compares; it says so where it does not. Random weights are never compared.
 
 It needs no database and no server. Progress and the runner's standard error are shown on standard error.`,
 		Example: "  pleat engines check openmm\n  pleat engines check boltz --model boltz-2",
@@ -60,6 +60,9 @@ It needs no database and no server. Progress and the runner's standard error are
 		}
 		if err := checkWeights(check.record, check.manifest, nil, check.say); err != nil {
 			return err
+		}
+		if text := trusted(c.WeightsDir(check.manifest.Engine), check.manifest); text != "" {
+			check.say(text)
 		}
 		return check.run(cmd.Context(), only)
 	}, config.Store, config.Engine)

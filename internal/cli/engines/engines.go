@@ -27,8 +27,8 @@ func Command() *cobra.Command {
 		enginesListCmd(), enginesInstallCmd(), enginesCheckCmd())
 }
 
-// engineEntry is an engine in the output of engines list. Problem says why an engine cannot be used, and Weights how
-// many of its weight files are present, such as "1 of 2".
+// engineEntry is an engine in the output of engines list. Problem says why an engine cannot be used, Weights how many
+// of its weight files are present, such as "1 of 2", and Unverified how many have no published SHA-256.
 type engineEntry struct {
 	Name string `json:"name"`
 	// State is "built in", "installed", "needs nothing", "not installed" or "cannot be used".
@@ -37,7 +37,9 @@ type engineEntry struct {
 	Device  string   `json:"device,omitempty"`
 	Models  []string `json:"models"`
 	Weights string   `json:"weights,omitempty"`
-	Licence string   `json:"licence,omitempty"`
+	// Unverified counts the files of the manifest, present or not.
+	Unverified int    `json:"unverified,omitempty"`
+	Licence    string `json:"licence,omitempty"`
 }
 
 // enginesListCmd returns the command that lists the built-in engines and the runners. It starts no
@@ -47,15 +49,26 @@ func enginesListCmd() *cobra.Command {
 	return cli.WithJSON(cli.Configured(&cobra.Command{
 		Use:   "list",
 		Short: "List the available engines and whether they are installed",
+		Long: `Lists the engines of this machine. WEIGHTS says how many weight files are present, and how many of the
+manifest have no published SHA-256 (unverified): only their first installation pins these.`,
 	}, func(cmd *cobra.Command, c config.Config, _ []string) error {
 		head := []string{"ENGINE", "STATE", "DEVICE", "WEIGHTS", "MODELS", "LICENCE"}
 		return cli.PrintRows(cmd, listEngines(c), head, func(e *engineEntry) []string {
 			if e.Problem != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), e.Problem)
 			}
-			return []string{e.Name, e.State, e.Device, cmp.Or(e.Weights, "-"), strings.Join(e.Models, ","), e.Licence}
+			return []string{e.Name, e.State, e.Device, e.weights(), strings.Join(e.Models, ","), e.Licence}
 		})
 	}, config.Store, config.Engine))
+}
+
+// weights returns the cell about weight files, such as "1 of 2, 1 unverified".
+func (e *engineEntry) weights() string {
+	text := cmp.Or(e.Weights, "-")
+	if e.Unverified > 0 {
+		text += fmt.Sprintf(", %d unverified", e.Unverified)
+	}
+	return text
 }
 
 // listEngines returns the built-in engines, then those of the folder of runners by name, then those whose manifest
@@ -74,7 +87,13 @@ func listEngines(c config.Config) []engineEntry {
 	found, wrong := app.Manifests(c)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		m := found[name]
-		e := engineEntry{Name: name, State: "installed", Device: m.Device, Weights: weightsState(c, m)}
+		e := engineEntry{
+			Name:       name,
+			State:      "installed",
+			Device:     m.Device,
+			Weights:    weightsState(c, m),
+			Unverified: len(unverified(m.Weights)),
+		}
 		if _, ok := app.Python(c, m); !ok {
 			e.State = "not installed"
 		} else if m.Venv == "" {

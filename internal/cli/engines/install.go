@@ -46,8 +46,9 @@ is run again; files that exist are kept. If a download is not possible, it print
 uv installs the packages, so that environments share the files of equal packages: the uv in the PATH, or
 one that pip fetches by its SHA-256. If there is neither, pip installs the packages.
 
-A file must have the SHA-256 of the manifest. Where the manifest has none, the first installation prints
-and records it (installed.json in the folder of weights), and a different file is refused later.
+A file must have the SHA-256 of the manifest. Where the manifest has none, since nobody has published it,
+the command warns before and after it installs the file. The first installation prints and records the
+SHA-256 (installed.json in the folder of weights), and a different file is refused later.
 
 For a machine without a network: install with --no-weights on a machine with the same system and Python,
 copy the folder engines/.uv of its data folder to the data folder here, and set UV_OFFLINE=1 for the
@@ -120,6 +121,7 @@ func (i *install) run() error {
 		return err
 	}
 	if left > 0 {
+		i.warnInstalled()
 		return fmt.Errorf("%d weight files are missing; run the command again, or put them into %s", left, dir)
 	}
 	i.end(time.Since(began), record, fetched)
@@ -173,6 +175,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		return err
 	}
 	i.printf("  %s free in %s", config.Bytes(free), i.cfg.Data)
+	i.warnBefore()
 	if known+known/10 > free {
 		return fmt.Errorf("the weights need %s, and %s are free; set weights to a folder on a larger disk",
 			config.Bytes(known), config.Bytes(free))

@@ -16,15 +16,12 @@ import (
 // revisionInURL finds the revision in the address of a file on Hugging Face.
 var revisionInURL = regexp.MustCompile(`/resolve/([^/]+)/`)
 
-// commitHash is a revision that names one content for ever.
-var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
-
 // pinned says which content of a weight file is meant: its revision, if the address has one, and its SHA-256.
 func pinned(w runner.WeightFile) string {
 	var text string
 	if m := revisionInURL.FindStringSubmatch(w.URL); m != nil {
 		text = "revision " + m[1]
-		if !commitHash.MatchString(m[1]) {
+		if !w.Fixed() {
 			text += ", whose files may change"
 		}
 		text += "; "
@@ -64,6 +61,7 @@ func (i *install) end(took time.Duration, record *weightsRecord, fetched map[str
 		engines = append(slices.Clone(engines), i.name)
 	}
 	i.printf("to serve with it: %s", i.typed("serve", "--engines", strings.Join(engines, ",")))
+	i.warnInstalled()
 }
 
 // typed returns a command of pleat as it must be typed, with the folders that differ from the defaults.

@@ -62,7 +62,10 @@ func TestChangedWeights(t *testing.T) {
 		}
 	}
 	const first = "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e" // of «first»
-	install(false, "has 5 bytes and the SHA-256 "+first, "small was installed")
+	const warning = "WARNING: 1 of 1 weight files have no published SHA-256"
+	install(false, warning+"; their downloads cannot be verified:\n  model.ckpt; its address names no revision\n",
+		"1 of these addresses name no revision", "has 5 bytes and the SHA-256 "+first, "small was installed",
+		warning+" and were not verified: model.ckpt\n", "installed.json has the SHA-256 of their first installation")
 
 	content.Store("another")
 	if err := os.Remove(path); err != nil {

@@ -129,6 +129,8 @@ type WeightFile struct {
 	Bytes   int64  `json:"bytes"`  // 0: not known
 	SHA256  string `json:"sha256"` // in hexadecimal digits; empty: not known
 	Licence string `json:"licence"`
+	// Unverified says why the file has no SHA-256, for people; empty: not stated.
+	Unverified string `json:"unverified"`
 	// Unpack says what of a tar archive the service unpacks before the runner first starts; nil: it is not unpacked.
 	Unpack *Unpack `json:"unpack"`
 }
@@ -284,6 +286,12 @@ func secureAddress(text string) bool {
 	return text == "" || err == nil && u.Scheme == "https" && u.Host != ""
 }
 
+// commitInPath finds a commit in the path of an address.
+var commitInPath = regexp.MustCompile(`/[0-9a-f]{40}/`)
+
+// Fixed reports whether the address names a commit, so that its content cannot change.
+func (w *WeightFile) Fixed() bool { return commitInPath.MatchString(w.URL) }
+
 // check returns the first fault of a weight file, with the name of its field.
 func (w *WeightFile) check() error {
 	sum, bad := hex.DecodeString(w.SHA256)
@@ -294,6 +302,8 @@ func (w *WeightFile) check() error {
 		return fmt.Errorf("url is %q; it must be an https address", pleat.Clip(w.URL))
 	case w.SHA256 != "" && (bad != nil || len(sum) != 32):
 		return errors.New("sha256 is not a SHA-256 in hexadecimal digits")
+	case w.SHA256 != "" && w.Unverified != "":
+		return errors.New("unverified must be absent if there is a sha256")
 	case w.Bytes < 0:
 		return errors.New("bytes is negative")
 	case w.Unpack == nil:

@@ -52,8 +52,12 @@ func TestManifest(t *testing.T) {
 		`"stepScale":{`: {
 			`"msaAlgorithm":{"type":"string","enum":["quick","mmseqs2"]},"stepScale":{`, "the search of the service",
 		},
-		`"title":"A"`:       {`"title":""`, "needs a title"},
-		`"max_tokens":100`:  {`"max_tokens":100,"weights":[{"file":"../w"}]`, "below the weights folder"},
+		`"title":"A"`:      {`"title":""`, "needs a title"},
+		`"max_tokens":100`: {`"max_tokens":100,"weights":[{"file":"../w"}]`, "below the weights folder"},
+		`100,"mem_model`: {
+			`100,"weights":[{"file":"w","sha256":"` + strings.Repeat("0", 64) + `","unverified":"x"}],"mem_model`,
+			"unverified must be absent if there is a sha256",
+		},
 		`"max_tokens":100,`: {`"max_tokens":100,"weights_page":"http://h/",`, "weights_page"},
 		`"max_tokens":100,"mem_model`: {
 			`"max_tokens":100,"weights":[{"file":"w","url":"http://h/w"}],"mem_model`, "https",
@@ -70,7 +74,39 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// Every manifest in runners/ is valid.
+// unstated says what a shipped manifest leaves open about a weight file; empty: nothing. A file that can be downloaded
+// has a SHA-256, or the manifest says why not; an address on Hugging Face names a commit and not a branch.
+func unstated(w WeightFile) string {
+	switch {
+	case w.SHA256 == "" && w.Unverified == "":
+		return "has neither sha256 nor unverified"
+	case strings.Contains(w.URL, "/resolve/") && !w.Fixed():
+		return "has the address of a branch: " + w.URL
+	}
+	return ""
+}
+
+// A weight file whose content is open is found, which TestShippedManifests relies on.
+func TestUnstatedWeights(t *testing.T) {
+	t.Parallel()
+	commit := "https://hub.invalid/a/b/resolve/" + strings.Repeat("a1", 20) + "/w"
+	for _, c := range []struct {
+		file WeightFile
+		want string
+	}{
+		{WeightFile{File: "w"}, "has neither sha256 nor unverified"},
+		{WeightFile{URL: "https://hub.invalid/a/b/resolve/main/w", SHA256: "ab"}, "has the address of a branch"},
+		{WeightFile{URL: commit}, "has neither sha256 nor unverified"},
+		{WeightFile{URL: commit, Unverified: "its publisher states none"}, ""},
+		{WeightFile{URL: "https://files.invalid/w", SHA256: "ab"}, ""},
+	} {
+		if got := unstated(c.file); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%+v: %q; want %q", c.file, got, c.want)
+		}
+	}
+}
+
+// Every manifest in runners/ is valid, and states of each weight file whether its content is known.
 func TestShippedManifests(t *testing.T) {
 	t.Parallel()
 	found, wrong := Manifests(filepath.Join("..", "..", "..", "runners"))
@@ -82,6 +118,11 @@ func TestShippedManifests(t *testing.T) {
 	}
 	models := map[string]string{}
 	for name, m := range found {
+		for _, w := range m.Weights {
+			if fault := unstated(w); fault != "" {
+				t.Errorf("%s: %s %s", name, w.File, fault)
+			}
+		}
 		for _, v := range m.Models {
 			if other, ok := models[v.Name]; ok {
 				t.Errorf("%s and %s both have the model %s", name, other, v.Name)
