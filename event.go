@@ -196,8 +196,14 @@ type Subscription struct {
 
 // CustomTarget is an endpoint that a run brings for its own events.
 type CustomTarget struct {
-	URL   string
-	Token string // sealed
+	Address Address
+	Token   string // sealed
+}
+
+// Address is the URL of a receiver. Its path may be a secret, so that it is stored and passed on sealed.
+type Address struct {
+	Origin string // scheme and host, which may be shown and logged
+	Sealed string // the whole URL, as package seal has sealed it
 }
 
 // SubscriptionsFor returns the subscriptions that an event triggers: the custom endpoint of a run gets every event, a

@@ -130,7 +130,8 @@ func (b *bench) newDeliveries(ctx context.Context, d database) (_ *deliveries, e
 	h.later(func() error { h.sender.Close(); return nil })
 	for i, u := range h.users {
 		e, err := h.store.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointSettings{
-			URL:    new("http://" + addr + "/hook/" + strconv.Itoa(i)),
+			Address: new(h.ring.SealAddress(u.Project, webhooks.AddressColumn,
+				"http://"+addr+"/hook/"+strconv.Itoa(i))),
 			Token:  new(h.ring.Seal(string(u.Project), "token", []byte("token"))),
 			Secret: h.ring.Seal(string(u.Project), "secret", []byte(webhook.NewKey().Text())),
 		})

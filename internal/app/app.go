@@ -27,6 +27,7 @@ import (
 	"pleat/internal/store"
 	"pleat/internal/store/db"
 	"pleat/internal/store/ops"
+	"pleat/internal/store/webhooks"
 	"pleat/internal/telemetry"
 	"pleat/internal/work"
 )
@@ -188,6 +189,20 @@ func (a *App) migrate(ctx context.Context, known ops.Service) (err error) {
 	err = a.Store.Ops.AgreeOnSecrets(ctx, a.ring.Fingerprints())
 	if errors.Is(err, ops.ErrOtherSecrets) { // another node has started in the meantime
 		return cmp.Or(CheckSecrets(ctx, a.cfg, a.Store), err)
+	}
+	if err != nil {
+		return err
+	}
+	return a.sealAddresses(ctx)
+}
+
+// sealAddresses seals the addresses of receivers that an earlier version has stored in the clear.
+func (a *App) sealAddresses(ctx context.Context) error {
+	n, err := a.Store.Webhooks.SealAddresses(ctx, func(owner pleat.ProjectID, address string) pleat.Address {
+		return a.ring.SealAddress(owner, webhooks.AddressColumn, address)
+	})
+	if n > 0 && err == nil {
+		a.log.Info("addresses of webhook receivers were encrypted", "endpoints", n)
 	}
 	return err
 }

@@ -238,7 +238,7 @@ func (p *Pool) sources(ctx context.Context, got []webhooks.ClaimedDelivery) map[
 // A delivery whose request cannot be built counts as failed, with a message that has no secret.
 func (p *Pool) attempt(h *queue.Held, d webhooks.ClaimedDelivery, v *runs.View) *result {
 	r := &result{DeliveryOutcome: webhooks.DeliveryOutcome{Claimed: d}, held: h}
-	ctx, span := p.cfg.Tracer.Deliver(h.Context(), traced(&d), d.Endpoint.URL)
+	ctx, span := p.cfg.Tracer.Deliver(h.Context(), traced(&d), d.Endpoint.Address.Origin)
 	log := tracing.LogWith(ctx, p.cfg.Log).With("delivery", d.Delivery.ID, "endpoint", d.Endpoint.ID,
 		"run", d.Delivery.Run)
 	req, err := p.request(ctx, d, v)

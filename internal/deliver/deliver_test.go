@@ -133,7 +133,7 @@ func (f *fixture) user(name, url string) (people.Reach, webhooks.Endpoint) {
 	u := storetest.User(f.t, f.s, name)
 	yes := true
 	e, err := f.s.Webhooks.PutEndpoint(context.Background(), people.Actor{Reach: u}, webhooks.EndpointSettings{
-		URL:              new(url),
+		Address:          new(f.ring.SealAddress(u.Project, webhooks.AddressColumn, url)),
 		Token:            new(f.ring.Seal(string(u.Project), "token", []byte("the-token"))),
 		Secret:           f.ring.Seal(string(u.Project), "secret", []byte(f.secret.Text())),
 		EnabledByDefault: &yes,
@@ -161,7 +161,8 @@ func (f *fixture) toOwn(owner people.Reach, url string) pleat.Subscription {
 		Alias:       "custom_http",
 		TargetType:  "custom_http",
 		Custom: &pleat.CustomTarget{
-			URL: url, Token: f.ring.Seal(string(owner.Project), "token", []byte("own-token")),
+			Address: f.ring.SealAddress(owner.Project, webhooks.AddressColumn, url),
+			Token:   f.ring.Seal(string(owner.Project), "token", []byte("own-token")),
 		},
 	}
 }
@@ -741,7 +742,8 @@ func TestSourcesAndSecrets(t *testing.T) {
 		// Secrets that this process has no key for.
 		eve, end := f.user("eve", r.URL)
 		if _, err := f.s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: eve}, webhooks.EndpointSettings{
-			URL: new(r.URL), Token: new("s1.00000000.AAAA"),
+			Address: new(f.ring.SealAddress(eve.Project, webhooks.AddressColumn, r.URL)),
+			Token:   new("s1.00000000.AAAA"),
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 	"pleat/internal/webhook"
 )
 
-// errNoSecret is the error for a token or secret that was sealed with another key, or is damaged. It quotes nothing of
-// either.
+// errNoSecret is the error for an address, a token or a secret that was sealed with another key, or is damaged. It
+// quotes nothing of them.
 var errNoSecret = errors.New("a stored secret cannot be opened with this PLEAT_SECRET_KEY")
 
 // request builds what one attempt sends. Its links are signed now, since those of the attempt before may have expired.
@@ -53,11 +53,13 @@ func (p *Pool) request(ctx context.Context, d webhooks.ClaimedDelivery, v *runs.
 		return webhook.Request{}, err
 	}
 	r := webhook.Request{
-		URL:         d.Endpoint.URL,
 		ID:          string(d.Delivery.ID),
 		Body:        body,
 		ContentType: kind,
 		Trace:       tracing.Text(ctx),
+	}
+	if r.URL, err = p.open(d.Endpoint.Owner, webhooks.AddressColumn, d.Endpoint.Address.Sealed); err != nil {
+		return r, err
 	}
 	if r.Token, err = p.open(d.Endpoint.Owner, webhooks.TokenColumn, d.Endpoint.Token); err != nil {
 		return r, err

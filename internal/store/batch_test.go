@@ -439,7 +439,7 @@ func TestBatchDeletion(t *testing.T) {
 		n := newBatch(u, "deleted", texts(120)...)
 		n.Key, n.Digest = "key", "digest"
 		n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http",
-			Custom: &pleat.CustomTarget{URL: "https://secret.example/x", Token: "s1.sealed"}}}
+			Custom: &pleat.CustomTarget{Address: storetest.Receiver("https://secret.example/x"), Token: "s1.sealed"}}}
 		n.EachRow = true
 		created := createBatch(t, s, n)
 		advance(t, s)

@@ -26,7 +26,7 @@ import (
 func defaultEndpoint(t *testing.T, s *store.Store, owner people.Reach, byDefault bool) webhooks.Endpoint {
 	t.Helper()
 	e, err := s.Webhooks.PutEndpoint(context.Background(), people.Actor{Reach: owner}, webhooks.EndpointSettings{
-		URL:              new("https://hooks.example.org/x"),
+		Address:          new(storetest.Receiver("https://hooks.example.org/x")),
 		Token:            new("s1.token"),
 		Secret:           "s1.secret",
 		EnabledByDefault: &byDefault,
@@ -191,13 +191,13 @@ func TestDeliveryLife(t *testing.T) {
 		id := got[0].Delivery.ID
 		type claimed struct {
 			Attempt, MaxTries int
-			URL               string
+			Address           pleat.Address
 			End               pleat.State
 		}
 		first := got[0]
 		if diff := cmp.Diff(
-			claimed{Attempt: 1, MaxTries: webhooks.DeliveryTries, URL: e.URL, End: pleat.StateCompleted},
-			claimed{first.Task.Attempt, first.Task.MaxTries, first.Endpoint.URL, first.Event.Status}); diff != "" {
+			claimed{Attempt: 1, MaxTries: webhooks.DeliveryTries, Address: e.Address, End: pleat.StateCompleted},
+			claimed{first.Task.Attempt, first.Task.MaxTries, first.Endpoint.Address, first.Event.Status}); diff != "" {
 			t.Error(diff)
 		}
 		if first.Event.At.IsZero() {
@@ -512,7 +512,7 @@ func TestEndpointChanges(t *testing.T) {
 		want := webhooks.Endpoint{
 			ID:               e.ID,
 			Owner:            u.Project,
-			URL:              "https://hooks.example.org/x",
+			Address:          storetest.Receiver("https://hooks.example.org/x"),
 			Token:            "s1.token",
 			Secret:           "s1.secret",
 			Active:           true,
@@ -525,11 +525,12 @@ func TestEndpointChanges(t *testing.T) {
 			t.Fatal("a new endpoint: ", diff)
 		}
 		e2, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointSettings{
-			URL:    new("https://hooks.example.org:443/other"),
-			Secret: "s1.other",
-			Format: new("cloudevents"),
+			Address: new(storetest.Receiver("https://hooks.example.org:443/other")),
+			Secret:  "s1.other",
+			Format:  new("cloudevents"),
 		})
-		want.URL, want.Format, want.UpdatedAt = "https://hooks.example.org:443/other", "cloudevents", e2.UpdatedAt
+		want.Address = storetest.Receiver("https://hooks.example.org:443/other")
+		want.Format, want.UpdatedAt = "cloudevents", e2.UpdatedAt
 		if diff := cmp.Diff(want, e2); diff != "" || err != nil {
 			t.Fatal("configured again: ", diff, err)
 		}
@@ -583,7 +584,8 @@ func TestEndpointChanges(t *testing.T) {
 			columns[sealed] = column
 			return "s2" + sealed[2:], true, nil
 		})
-		if err != nil || n != 1 || columns["s1.token"] != "token" || columns["s1.new"] != "secret" ||
+		if err != nil || n != 1 || columns["s1.token"] != "token" ||
+			columns["s1.address of https://hooks.example.org:443/other"] != "address" || columns["s1.new"] != "secret" ||
 			columns["s1.secret"] != "secret" {
 			t.Errorf("%d %v %v", n, columns, err)
 		}
@@ -683,7 +685,7 @@ func TestOwnEndpoint(t *testing.T) {
 			Destination: pleat.DestCustom,
 			Alias:       "custom_http",
 			TargetType:  "custom_http",
-			Custom:      &pleat.CustomTarget{URL: "https://own.example.org", Token: "s1.own"},
+			Custom:      &pleat.CustomTarget{Address: storetest.Receiver("https://own.example.org"), Token: "s1.own"},
 		}
 		c := fold(t, s, u, pleat.StateCompleted, own)
 		if _, _, err := s.Webhooks.Ingest(ctx, "again", pleat.Event{
@@ -697,7 +699,7 @@ func TestOwnEndpoint(t *testing.T) {
 			t.Errorf("a run's own endpoint became the default one: %v", err)
 		}
 		got := claimDeliveries(t, s, "c", 1)
-		if len(got) != 1 || got[0].Endpoint.URL != "https://own.example.org" || got[0].Endpoint.Token != "s1.own" ||
+		if len(got) != 1 || got[0].Endpoint.Address != storetest.Receiver("https://own.example.org") || got[0].Endpoint.Token != "s1.own" ||
 			!got[0].Endpoint.SingleRun {
 			t.Fatalf("%+v", got)
 		}

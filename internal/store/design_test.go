@@ -46,7 +46,7 @@ func TestSaveGraph(t *testing.T) {
 		}
 		for _, text := range []string{"first", "second"} {
 			sub := pleat.Subscription{Destination: pleat.DestCustom, Alias: "custom_http", TargetType: "custom_http",
-				Custom: &pleat.CustomTarget{URL: "https://x.example", Token: "s1.sealed"}}
+				Custom: &pleat.CustomTarget{Address: storetest.Receiver("https://x.example"), Token: "s1.sealed"}}
 			saved, err := s.Runs.SaveGraph(ctx, u, w.ID, runs.Graph{
 				Text: text, Input: json.RawMessage(`{"budget":1}`), Public: true, Subs: []pleat.Subscription{sub},
 			})

@@ -40,7 +40,7 @@ func written(t *testing.T, s *store.Store) (people.Reach, runs.Created) {
 	must(err)
 	defaultEndpoint(t, s, u, false)
 	_, err = s.Webhooks.PutEndpoint(ctx, by, webhooks.EndpointSettings{
-		URL: new("https://augusta-k.example/in"), Token: new("s1.t"), Secret: "s1.s",
+		Address: new(storetest.Receiver("https://augusta-k.example/in")), Token: new("s1.t"), Secret: "s1.s",
 	})
 	must(err)
 

@@ -134,7 +134,7 @@ func TestAuditIsBoundedByProject(t *testing.T) {
 		lab := newProject(t, s, "Lab", u)
 		for _, in := range []pleat.ProjectID{lab, u.Project} {
 			if _, err := s.Webhooks.PutEndpoint(ctx, by.In(in), webhooks.EndpointSettings{
-				URL: new("https://x.example"), Token: new("s1.t"), Secret: "s1.s",
+				Address: new(storetest.Receiver("https://x.example")), Token: new("s1.t"), Secret: "s1.s",
 			}); err != nil {
 				t.Fatal(err)
 			}

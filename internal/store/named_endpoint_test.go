@@ -26,11 +26,11 @@ func addEndpoint(t *testing.T, s *store.Store, by people.Reach, name string, eve
 		t.Fatal(err)
 	}
 	e, err := s.Webhooks.AddEndpoint(context.Background(), people.Actor{Reach: by}, webhooks.EndpointSettings{
-		Name:   new(name),
-		URL:    new("https://" + strings.ReplaceAll(name, " ", "-") + ".example.org/x"),
-		Token:  new("s1.token"),
-		Secret: "s1.secret of " + name,
-		Events: new(set),
+		Name:    new(name),
+		Address: new(storetest.Receiver("https://" + strings.ReplaceAll(name, " ", "-") + ".example.org/x")),
+		Token:   new("s1.token"),
+		Secret:  "s1.secret of " + name,
+		Events:  new(set),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 		for i := range webhooks.MaxEndpoints {
 			list = append(list, addEndpoint(t, s, u, fmt.Sprint("e", i)))
 		}
-		n := webhooks.EndpointSettings{Name: new("one more"), URL: new("https://x.example.org"), Secret: "s1.s"}
+		n := webhooks.EndpointSettings{Name: new("one more"), Address: new(storetest.Receiver("https://x.example.org")), Secret: "s1.s"}
 		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("%d endpoints and one more: %v", webhooks.MaxEndpoints, err)
 		}
@@ -201,21 +201,21 @@ func TestChangeNamedEndpoint(t *testing.T) {
 			return s.Webhooks.ChangeEndpoint(ctx, by, e.ID, c)
 		}
 		elsewhere, token, none, all := "https://elsewhere.example.org", "s1.new", "", pleat.EventSet(0)
-		if _, err := change(webhooks.EndpointSettings{URL: &elsewhere}); fieldOf(err) != "token_value" {
+		if _, err := change(webhooks.EndpointSettings{Address: new(storetest.Receiver(elsewhere))}); fieldOf(err) != "token_value" {
 			t.Errorf("the token would go to another host: %v", err)
 		}
 		sibling := "https://CI.example.org:443/y"
-		if got, err := change(webhooks.EndpointSettings{URL: &sibling}); err != nil || got.Token != e.Token {
+		if got, err := change(webhooks.EndpointSettings{Address: new(storetest.Receiver(sibling))}); err != nil || got.Token != e.Token {
 			t.Errorf("another path: %+v %v", got, err)
 		}
-		got, err := change(webhooks.EndpointSettings{URL: &elsewhere, Token: &token, Events: &all})
+		got, err := change(webhooks.EndpointSettings{Address: new(storetest.Receiver(elsewhere)), Token: &token, Events: &all})
 		if err != nil || got.Token != token || got.Events != 0 || got.Secret != e.Secret || got.Name != "ci" {
 			t.Errorf("%+v %v", got, err)
 		}
 		if got, err = change(webhooks.EndpointSettings{Token: &none}); err != nil || got.Token != "" {
 			t.Errorf("without a token: %+v %v", got, err)
 		}
-		if _, err := change(webhooks.EndpointSettings{URL: &sibling}); err != nil {
+		if _, err := change(webhooks.EndpointSettings{Address: new(storetest.Receiver(sibling))}); err != nil {
 			t.Errorf("there is no token to send elsewhere: %v", err)
 		}
 		until := s.DB.Now().Add(time.Hour)
@@ -463,7 +463,7 @@ func TestEndpointsGoWithTheirProject(t *testing.T) {
 		if _, err := s.Ops.EraseUser(ctx, people.Actor{Database: true}, "ada"); err != nil {
 			t.Fatal(err)
 		}
-		for _, row := range storetest.Query(t, s, "SELECT name, url, token, secret, active FROM endpoint") {
+		for _, row := range storetest.Query(t, s, "SELECT name, origin || address, token, secret, active FROM endpoint") {
 			if row[1] != "" || row[2] != "" || row[3] != "" || row[4] != "0" || strings.Contains(row[0], "Ada") {
 				t.Errorf("%q", row)
 			}

@@ -91,7 +91,7 @@ func attached(t *testing.T, s *store.Store, u people.Reach) (runs.Created, pleat
 		Alias:       "custom_http",
 		TargetType:  "custom_http",
 		Settings:    json.RawMessage(`{"target_url":"https://secret.example"}`),
-		Custom:      &pleat.CustomTarget{URL: "https://secret.example/x", Token: "s1.sealed"},
+		Custom:      &pleat.CustomTarget{Address: storetest.Receiver("https://secret.example/x"), Token: "s1.sealed"},
 	}
 	md := pleat.Subscription{Destination: pleat.DestMD, Alias: "md", TargetType: "md"}
 	n := newJob(u, "deleted")

@@ -188,21 +188,21 @@ func TestCountSealed(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		ctx := context.Background()
-		for _, token := range []string{"old.1", "new.1"} {
+		for token, address := range map[string]string{"old.1": "new.3", "new.1": "new.3", "new.4": "old.3"} {
 			_, err := s.Webhooks.PutEndpoint(
 				ctx,
 				people.Actor{Reach: storetest.User(t, s, token)},
 				webhooks.EndpointSettings{
-					URL:    new("https://example.org/"),
-					Token:  new(token),
-					Secret: "new.2",
+					Address: &pleat.Address{Origin: "https://example.org", Sealed: address},
+					Token:   new(token),
+					Secret:  "new.2",
 				},
 			)
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		for prefix, want := range map[string]int{"new.": 1, "old.": 2, "": 0} {
+		for prefix, want := range map[string]int{"new.": 2, "old.": 3, "": 0} {
 			n, err := s.Ops.CountSealed(ctx, func(v string) bool { return strings.HasPrefix(v, prefix) })
 			if err != nil || n != want {
 				t.Errorf("%q: %d endpoints, %v; want %d", prefix, n, err, want)

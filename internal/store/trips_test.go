@@ -37,7 +37,7 @@ func TestRoundTrips(t *testing.T) {
 		{"create a job", 2, func() error {
 			n := storetest.NewFold(u, "one")
 			n.By = key("k")
-			to := &pleat.CustomTarget{URL: "https://receiver.example.org"}
+			to := &pleat.CustomTarget{Address: storetest.Receiver("https://receiver.example.org")}
 			n.Subs = []pleat.Subscription{{Destination: pleat.DestCustom, Custom: to}}
 			_, err := s.Runs.CreateJob(ctx, n)
 			return err
@@ -87,7 +87,7 @@ func TestRoundTrips(t *testing.T) {
 		{"configure the webhook", 7, func() error {
 			enabled := true
 			_, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: u}, webhooks.EndpointSettings{
-				URL:              new("https://receiver.example.org"),
+				Address:          new(storetest.Receiver("https://receiver.example.org")),
 				Token:            new("sealed"),
 				EnabledByDefault: &enabled,
 			})

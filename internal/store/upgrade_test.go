@@ -31,7 +31,7 @@ var schema = db.Latest()
 
 // later is what a program of a later version knows besides: a table with a row, and a column that it fills.
 var later = map[string]string{
-	"00003_upgrades.sql": `-- +goose Up
+	"00005_upgrades.sql": `-- +goose Up
 CREATE TABLE upgrade (name text NOT NULL);
 INSERT INTO upgrade (name) VALUES ('once');
 ALTER TABLE job ADD COLUMN label text NOT NULL DEFAULT '';
@@ -79,7 +79,7 @@ func belongingsOf(t *testing.T, s *store.Store, by people.Reach) belongings {
 		t.Fatal(err)
 	}
 	e, _, err := s.Webhooks.Endpoint(ctx, by, webhooks.Default)
-	b.Endpoint = e.URL
+	b.Endpoint = e.Address.Origin
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 			}
 			wg.Wait()
 			applied := storetest.QueryAt(t, address, "SELECT version_id FROM "+db.VersionTable+" ORDER BY id")
-			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}, {"3"}}, applied); d != "" {
+			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}, {"4"}, {"5"}}, applied); d != "" {
 				t.Error(d)
 			}
 			if rows := storetest.QueryAt(t, address, "SELECT name FROM upgrade"); len(rows) != 1 {
@@ -280,7 +280,7 @@ func TestMigrationFails(t *testing.T) {
 		create(t, s, storetest.User(t, s, "ada"), "kept")
 		before := storetest.Tables(t, s)
 		from, to, err := migrateLater(t, s, map[string]string{
-			"00003_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
+			"00005_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
 		})
 		if from != schema || to != schema || err == nil || !strings.Contains(err.Error(), "none") {
 			t.Errorf("from %d to %d, %v", from, to, err)
@@ -299,7 +299,7 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 	t.Parallel()
 	const unreleased = "the database was made by an unreleased build of pleat and cannot be migrated; save its jobs " +
 		"and files with that build (pleat jobs export, pleat jobs results), then start with a new database"
-	const newer = "the database is at schema 3 and this pleat knows 2; run a newer pleat"
+	const newer = "the database is at schema 5 and this pleat knows 4; run a newer pleat"
 	for name, migrated := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -324,12 +324,12 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 			refused(newer)
 			// The version table of the builds before the first release, which counted to 30.
 			storetest.Exec(t, address, "ALTER TABLE schema_version RENAME TO goose_db_version")
-			for _, version := range []string{"30", "2", "4"} {
-				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = "+version+" WHERE version_id = 3")
+			for _, version := range []string{"30", "3", "6"} {
+				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = "+version+" WHERE version_id = 5")
 				if err := refused(unreleased); !errors.Is(err, db.ErrUnreleased) {
 					t.Errorf("version %s: %v", version, err)
 				}
-				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = 3 WHERE version_id = "+version)
+				storetest.Exec(t, address, "UPDATE goose_db_version SET version_id = 5 WHERE version_id = "+version)
 			}
 		})
 	}

@@ -181,7 +181,7 @@ func (r *Resolver) subscriber(
 	return sub, nil
 }
 
-// ownTarget checks the address that a run brings, like that of the owner's endpoint, and seals its token.
+// ownTarget checks the address that a run brings, like that of the owner's endpoint, and seals it and its token.
 func (r *Resolver) ownTarget(
 	ctx context.Context, owner pleat.ProjectID, custom customSettings, path string,
 ) (*pleat.CustomTarget, error) {
@@ -206,7 +206,10 @@ func (r *Resolver) ownTarget(
 		return nil, err
 	}
 	sealed := r.Ring.Seal(string(owner), webhooks.TokenColumn, []byte(*custom.Token))
-	return &pleat.CustomTarget{URL: to.String(), Token: sealed}, nil
+	return &pleat.CustomTarget{
+		Address: r.Ring.SealAddress(owner, webhooks.AddressColumn, to.String()),
+		Token:   sealed,
+	}, nil
 }
 
 // withoutSecrets removes the address and the token of one destination from webhook settings.

@@ -210,7 +210,7 @@ func TestJobWebhooks(t *testing.T) {
 		w.Ring = ring
 		w.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, nil)
 		e, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: w.ann}, webhooks.EndpointSettings{
-			URL: new("https://hooks.example.org"), Token: new("token"), Secret: "secret",
+			Address: new(storetest.Receiver("https://hooks.example.org")), Token: new("token"), Secret: "secret",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -241,7 +241,10 @@ func TestJobWebhooks(t *testing.T) {
 			for _, sub := range hooks.Subscriptions {
 				got.Endpoint, got.Default = string(sub.Endpoint), sub.Default
 				if sub.Custom != nil {
-					got.URL = sub.Custom.URL
+					url, err := ring.Open(string(c.owner), webhooks.AddressColumn, sub.Custom.Address.Sealed)
+					if got.URL = string(url); err != nil {
+						t.Error(err)
+					}
 				}
 			}
 			if err != nil {

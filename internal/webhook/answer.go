@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -109,7 +110,8 @@ func (a *Attempt) record(h http.Header, body []byte, r Request) {
 	a.Answer = printable(redact.Replace(string(body)), answerCap)
 }
 
-// redactor replaces what a receiver may echo: the token, and the secrets in every encoding.
+// redactor replaces what a receiver may echo: the token, the secrets in every encoding, and the path of its address, as
+// it is and as some encoders of JSON write it.
 func redactor(r Request) *strings.Replacer {
 	var pairs []string
 	add := func(secret string) {
@@ -121,6 +123,11 @@ func redactor(r Request) *strings.Replacer {
 		add(r.Token)
 		if quoted := strconv.Quote(r.Token); quoted != `"`+r.Token+`"` {
 			add(strings.Trim(quoted, `"`))
+		}
+	}
+	if u, err := url.Parse(r.URL); err == nil {
+		for _, text := range []string{u.Path, u.EscapedPath(), strings.ReplaceAll(u.Path, "/", `\/`), u.RawQuery} {
+			add(text)
 		}
 	}
 	for _, k := range r.Keys {

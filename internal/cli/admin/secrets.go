@@ -25,8 +25,8 @@ func secretsRotate() *cobra.Command {
 	return cli.Configured(&cobra.Command{
 		Use:   "rotate",
 		Short: "Encrypt all stored secrets with the current key",
-		Long: `Encrypts all stored tokens and signing secrets with the first of the keys in PLEAT_SECRET_KEY, in the
-file secret-key-file, or in the file secret.key of the data folder.
+		Long: `Encrypts all stored addresses, tokens and signing secrets of webhooks with the first of the keys in
+PLEAT_SECRET_KEY, in the file secret-key-file, or in the file secret.key of the data folder.
 
 To replace a key, restart every node with OLD,NEW, then every node with NEW,OLD; run this command; wait a day
 for links to expire; then restart every node with NEW. At each step, all nodes may have the keys of this step

@@ -61,7 +61,7 @@ func (h *Handlers) configOut(e *webhooks.Endpoint, secret string) (api.WebhookCo
 	return api.WebhookConfig{
 		UserID:           seen.ProjectID,
 		IsActive:         seen.IsActive,
-		IsConfigured:     e.URL != "" && e.Token != "",
+		IsConfigured:     e.Address.Origin != "" && e.Token != "",
 		IsPaused:         seen.IsPaused,
 		EnabledByDefault: e.EnabledByDefault,
 		TargetURL:        wire.OptionalString(seen.TargetURL),

@@ -3,7 +3,6 @@ package webhooks
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"time"
 
 	"pleat"
@@ -104,13 +103,13 @@ func (h *Handlers) endpointFor(role pleat.Role, e *webhooks.Endpoint) (api.Webho
 	return out, err
 }
 
-// endpointState is the part of endpointFor for which nothing is opened.
+// endpointState is the part of endpointFor that cannot fail.
 func (h *Handlers) endpointState(role pleat.Role, e *webhooks.Endpoint) api.WebhookEndpoint {
 	out := api.WebhookEndpoint{
 		ID:              string(e.ID),
 		ProjectID:       string(e.Owner),
 		Name:            e.Name,
-		TargetURL:       addressFor(role, e.URL),
+		TargetURL:       h.addressFor(role, e),
 		Format:          cmp.Or(e.Format, "plain"),
 		Events:          e.Events.Names(),
 		IsActive:        e.Active,
@@ -137,13 +136,17 @@ func readsAs(c *route.Call, role pleat.Role) pleat.Role {
 	return min(role, pleat.Member)
 }
 
-// addressFor returns the address of an endpoint as a caller with a role may see it: the path may hold a secret.
-func addressFor(role pleat.Role, address string) string {
-	u, err := url.Parse(address)
-	if role >= pleat.Manager || err != nil {
-		return address
+// addressFor returns the address of an endpoint as a caller with a role may see it: the path may hold a secret. An
+// address whose key is lost has only its origin for managers, too.
+func (h *Handlers) addressFor(role pleat.Role, e *webhooks.Endpoint) string {
+	if role < pleat.Manager || e.Address.Sealed == "" {
+		return e.Address.Origin
 	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+	address, err := h.Ring.Open(string(e.Owner), webhooks.AddressColumn, e.Address.Sealed)
+	if err != nil {
+		return e.Address.Origin
+	}
+	return string(address)
 }
 
 // ifLater returns a moment that is still to come; nil if it has passed.
@@ -226,12 +229,12 @@ func (h *Handlers) settings(
 	if out.Token, err = parsed(in.TokenValue, seal); err != nil {
 		return out, err
 	}
-	out.URL, err = parsed(in.TargetURL, func(text string) (string, error) {
+	out.Address, err = parsed(in.TargetURL, func(text string) (pleat.Address, error) {
 		to, err := h.Guard.CheckURL(ctx, "target_url", text)
 		if err != nil {
-			return "", err
+			return pleat.Address{}, err
 		}
-		return to.String(), nil
+		return h.Ring.SealAddress(owner, webhooks.AddressColumn, to.String()), nil
 	})
 	return out, err
 }

@@ -48,7 +48,7 @@ func (h *Handlers) webhookEndpoints(ctx context.Context, c *route.Call) (api.Web
 	if pleat.CodeOf(err) == pleat.CodeNotFound {
 		return out, nil
 	}
-	if e.URL != "" {
+	if e.Address.Origin != "" {
 		out.Default = h.defaultOut(role, &e)
 	}
 	return out, err

@@ -119,7 +119,7 @@ func TestLostAndRepeatedCalls(t *testing.T) {
 			Alias:       "custom_http",
 			TargetType:  "custom_http",
 			Settings:    json.RawMessage(`{}`),
-			Custom:      &pleat.CustomTarget{URL: "https://example.org/"},
+			Custom:      &pleat.CustomTarget{Address: storetest.Receiver("https://example.org/")},
 		}}
 	}
 	for _, e := range endings {

@@ -288,7 +288,7 @@ func (r *mailRow) refuses(m *OutgoingMail, now int64) string {
 func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 	var run pleat.Run
 	var sourceKind pleat.SourceKind
-	var source, url, counts, result, failure string
+	var source, origin, counts, result, failure string
 	var created, disabled, suspended, personal, cancelled, rows, ended int64
 	var batchCreated int64
 	var role pleat.Role
@@ -300,7 +300,7 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 			COALESCE(r.model, ''), COALESCE(r.state, ''), COALESCE(r.created_at, 0), COALESCE(r.started_at, 0),
 			COALESCE(r.finished_at, 0), COALESCE(r.result, ''), COALESCE(r.failure, ''),
 			COALESCE(b.cancelled, 0), COALESCE(b.row_count, 0), COALESCE(b.counts, ''), COALESCE(b.ended_at, 0),
-			COALESCE(b.created_at, 0), COALESCE(e.url, ''), COALESCE(e.disabled_reason, ''),
+			COALESCE(b.created_at, 0), COALESCE(e.origin, ''), COALESCE(e.disabled_reason, ''),
 			COALESCE(e.name, ''), a.name
 		FROM mail m
 		JOIN account a ON a.id = m.account_id
@@ -315,7 +315,7 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 		&sourceKind, &source, &run.ID, &created, &disabled, &suspended, &m.Owner, &m.Project, &personal, &role,
 		&m.Name, &m.Workflow, &run.Model, &run.State, db.ScanTime(&run.CreatedAt), db.ScanTime(&run.StartedAt),
 		db.ScanTime(&run.FinishedAt), &result, &failure,
-		&cancelled, &rows, &counts, &ended, &batchCreated, &url, &m.Reason,
+		&cancelled, &rows, &counts, &ended, &batchCreated, &origin, &m.Reason,
 		&m.Label, &m.UserName)
 	if err != nil {
 		return "", err
@@ -337,7 +337,7 @@ func readMail(t *db.Tx, m *OutgoingMail) (why string, err error) {
 	case m.Kind == pleat.MailBatchEnded && ended == 0:
 		return "the batch runs again", nil
 	case m.Kind == pleat.MailEndpointDisabled:
-		needs, m.Endpoint = pleat.Manager, pleat.Origin(url)
+		needs, m.Endpoint = pleat.Manager, pleat.Origin(origin)
 	case m.Kind == pleat.MailBatchEnded:
 		m.Batch = &pleat.Batch{
 			ID:        m.Source.Batch,

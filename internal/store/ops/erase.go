@@ -16,7 +16,7 @@ type UserContent struct {
 	Kind    string // job, workflow, batch, library_item, invitation, link, webhook or usage
 	ID      string // of usage the model
 	Project pleat.ProjectID
-	// Name is of an invitation its label, of a link what it opens, of a webhook its address, and of usage how much.
+	// Name is of an invitation its label, of a link what it opens, of a webhook scheme and host, and of usage how much.
 	Name      string
 	CreatedAt time.Time
 }
@@ -39,8 +39,8 @@ const madeBy = `
 	UNION ALL
 	SELECT 'link', id, project_id, source_kind || ' ' || source_id, created_at FROM share WHERE created_by = $1
 	UNION ALL
-	SELECT 'webhook', id, project_id, url, created_at FROM endpoint
-	WHERE run_source = '' AND project_id = $1 AND url <> ''
+	SELECT 'webhook', id, project_id, origin, created_at FROM endpoint
+	WHERE run_source = '' AND project_id = $1 AND origin <> ''
 	UNION ALL
 	SELECT 'usage', model, project_id,
 		CAST(sum(attempts) AS text) || ' attempts, ' || CAST(CAST(sum(wall) AS bigint) / 1000000 AS text) || ' seconds',
@@ -247,7 +247,7 @@ func eraseName(t *db.Tx, u people.User, alias string) error {
 		"DELETE FROM account_group WHERE account_id = $1",
 		"DELETE FROM account_identity WHERE account_id = $1",
 		"UPDATE audit SET detail = '' WHERE account_id = $1 AND action LIKE 'webhook.%' AND project_id IN ('', $1)",
-		`UPDATE endpoint SET url = '', token = '', secret = '', old_secret = '',
+		`UPDATE endpoint SET origin = '', address = '', token = '', secret = '', old_secret = '',
 			name = CASE name WHEN '' THEN '' ELSE id END
 		WHERE project_id = $1`,
 	} {

@@ -141,10 +141,10 @@ func setService(t *db.Tx, name string, value any) error {
 // CountSealed returns how many endpoints have a sealed value for which fn is false.
 func (s *Store) CountSealed(ctx context.Context, fn func(sealed string) bool) (int, error) {
 	n := 0
-	rows, err := s.db.Read(ctx, "SELECT token, secret, old_secret FROM endpoint")
+	rows, err := s.db.Read(ctx, "SELECT address, token, secret, old_secret FROM endpoint")
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
-		values := [3]string{}
-		if err := scan(&values[0], &values[1], &values[2]); err != nil {
+		values := [4]string{}
+		if err := scan(&values[0], &values[1], &values[2], &values[3]); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(values[:], func(v string) bool { return v != "" && !fn(v) }) {

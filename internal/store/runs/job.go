@@ -111,11 +111,12 @@ func InsertSubscriptions(t *db.Tx, ref Ref, subs []pleat.Subscription) {
 			sub.Endpoint = pleat.EndpointID(db.NewID())
 			t.Send(`
 				INSERT INTO endpoint (
-					id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format,
+					id, project_id, run_source, origin, address, token, secret, old_secret, old_secret_until, format,
 					active, paused, enabled_by_default, disabled_reason, health, resume_at, rotated_at,
 					created_at, updated_at)
-				VALUES ($1, $2, $3, $4, $5, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $6, $6)`,
-				sub.Endpoint, ref.Owner, ref.Source.ID(), sub.Custom.URL, sub.Custom.Token, t.Now)
+				VALUES ($1, $2, $3, $4, $5, $6, '', '', 0, '', 1, 0, 0, '', '', 0, 0, $7, $7)`,
+				sub.Endpoint, ref.Owner, ref.Source.ID(), sub.Custom.Address.Origin, sub.Custom.Address.Sealed,
+				sub.Custom.Token, t.Now)
 		}
 		q, args := "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS bigint), $11)", []any{
 			db.NewID(), ref.Owner, ref.Source.Kind(), ref.Source.ID(), ref.run, sub.Destination, sub.Alias,

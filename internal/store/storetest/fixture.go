@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -154,4 +155,14 @@ func AwaitLine(t testing.TB, s *store.Store, run pleat.RunID, begin string) {
 		}
 		return slices.ContainsFunc(all, func(p pleat.Progress) bool { return strings.HasPrefix(p.Line, begin) })
 	})
+}
+
+// Receiver returns the address of a receiver for tests that open none: its sealed form is readable, and longer than the
+// origin.
+func Receiver(text string) pleat.Address {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return pleat.Address{Origin: u.Scheme + "://" + u.Host, Sealed: "s1.address of " + text}
 }

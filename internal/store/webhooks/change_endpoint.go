@@ -22,7 +22,7 @@ const maxDeletedEndpoints = 100
 // Token and Secret are sealed already.
 type EndpointSettings struct {
 	Name             *string
-	URL              *string
+	Address          *pleat.Address
 	Token            *string // empty: none
 	Format           *string
 	Events           *pleat.EventSet // of a named endpoint
@@ -32,8 +32,8 @@ type EndpointSettings struct {
 
 // PutEndpoint stores the default endpoint of by.Project, makes it active, resets its circuit breaker and records it; a
 // paused one stays paused. A first call must bring a token and a secret. A later one keeps the secret, which
-// RotateSecret changes, and keeps the token if it brings none and its URL has the same origin. Deliveries that wait are
-// sent to the new URL with the token that is stored with it. URL must be set. CodeInvalid: the token is missing.
+// RotateSecret changes, and keeps the token if it brings none and its address has the same origin. Deliveries that wait are
+// sent to the new address with the token that is stored with it. Address must be set. CodeInvalid: the token is missing.
 func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, set EndpointSettings) (Endpoint, error) {
 	if set.Token != nil && *set.Token == "" {
 		set.Token = nil
@@ -48,7 +48,7 @@ func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, set EndpointSe
 		case set.Token == nil && before.Token == "":
 			return pleat.InvalidField("token_value",
 				" is required the first time; deliveries carry it in X-Webhook-Token")
-		case set.Token == nil && before.sendsTokenElsewhere(set.URL):
+		case set.Token == nil && before.sendsTokenElsewhere(set.Address):
 			return errTokenRequired("deliveries carry it in X-Webhook-Token")
 		}
 		if before.ID == "" {
@@ -89,7 +89,7 @@ func insertEndpoint(t *db.Tx, project pleat.ProjectID, name string) Endpoint {
 	e := Endpoint{ID: pleat.EndpointID(db.NewID()), Owner: project, Name: name}
 	t.Send(`
 		INSERT INTO endpoint (
-			id, project_id, run_source, url, token, secret, old_secret, old_secret_until, format, active, paused,
+			id, project_id, run_source, origin, token, secret, old_secret, old_secret_until, format, active, paused,
 			enabled_by_default, disabled_reason, health, resume_at, rotated_at, created_at, updated_at, name, events)
 		VALUES ($1, $2, '', '', '', '', '', 0, '', 1, 0, 0, '', '', 0, $3, $3, $3, $4, 0)`,
 		e.ID, project, t.Now, name)
@@ -131,10 +131,10 @@ func checkNameIsFree(t *db.Tx, project pleat.ProjectID, id pleat.EndpointID, nam
 	return nil
 }
 
-// sendsTokenElsewhere reports whether another URL has another origin than the one that the stored token was meant for.
-// A manager who changes the address must not be able to have the token sent there.
-func (e *Endpoint) sendsTokenElsewhere(url *string) bool {
-	return e.Token != "" && url != nil && pleat.Origin(*url) != pleat.Origin(e.URL)
+// sendsTokenElsewhere reports whether another address has another origin than the one that the stored token was meant
+// for. A manager who changes the address must not be able to have the token sent there.
+func (e *Endpoint) sendsTokenElsewhere(to *pleat.Address) bool {
+	return e.Token != "" && to != nil && pleat.Origin(to.Origin) != pleat.Origin(e.Address.Origin)
 }
 
 // errTokenRequired refuses a URL to which the stored token must not be sent.
@@ -156,7 +156,7 @@ func (s *Store) ChangeEndpoint(
 					return "", err
 				}
 			}
-			if set.Token == nil && before.sendsTokenElsewhere(set.URL) {
+			if set.Token == nil && before.sendsTokenElsewhere(set.Address) {
 				return "", errTokenRequired("give the token, or an empty one to send none")
 			}
 			return ": " + strings.Join(updateSettings(t, before, &set), ", "), nil
@@ -174,8 +174,10 @@ func updateSettings(t *db.Tx, e *Endpoint, set *EndpointSettings) (fields []stri
 	if set.Name != nil {
 		change("name", "name", *set.Name)
 	}
-	if set.URL != nil {
-		change("url", "target_url", *set.URL)
+	if set.Address != nil {
+		change("origin", "target_url", set.Address.Origin)
+		args = append(args, set.Address.Sealed)
+		columns += ", address = " + db.Params(len(args), 1)
 	}
 	if set.Token != nil {
 		change("token", "token", *set.Token)
@@ -192,7 +194,7 @@ func updateSettings(t *db.Tx, e *Endpoint, set *EndpointSettings) (fields []stri
 	if e.Secret == "" && set.Secret != "" {
 		change("secret", "secret", set.Secret)
 	}
-	if set.URL != nil || set.Token != nil {
+	if set.Address != nil || set.Token != nil {
 		columns += ", " + activated
 	}
 	t.Send("UPDATE endpoint SET "+columns+" WHERE id = $1", args...)
@@ -291,5 +293,5 @@ func (s *Store) recordEndpoint(
 	if e.Name != "" {
 		detail = "endpoint " + e.Name + detail
 	}
-	return e, s.people.RecordAudit(t, by, action, pleat.Origin(e.URL), detail)
+	return e, s.people.RecordAudit(t, by, action, pleat.Origin(e.Address.Origin), detail)
 }

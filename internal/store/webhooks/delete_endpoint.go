@@ -36,7 +36,8 @@ func (s *Store) DeleteEndpoint(ctx context.Context, by people.Actor, id pleat.En
 func DeleteEndpoints(t *db.Tx, where string, arg any) {
 	t.Send(`
 		UPDATE endpoint AS e
-		SET deleted_at = $1, active = 0, url = '', token = '', secret = '', old_secret = '', updated_at = $1
+		SET deleted_at = $1, active = 0, origin = '', address = '', token = '', secret = '', old_secret = '',
+			updated_at = $1
 		WHERE `+isNamed+" AND "+where,
 		t.Now, arg)
 }

@@ -11,15 +11,15 @@ import (
 
 // Endpoint receives a project's deliveries: its default one, a named one, or one from the settings of a single run. It
 // receives deliveries while it is active and not paused, and once ResumeAt has passed; until then they wait. A named
-// one gets the events of its set, whatever the settings of the run say. Package seal has sealed Token and the secrets
-// for their columns: this package cannot read them.
+// one gets the events of its set, whatever the settings of the run say. Package seal has sealed Address, Token and the
+// secrets for their columns: this package cannot read them.
 type Endpoint struct {
 	ID               pleat.EndpointID
 	Owner            pleat.ProjectID
 	Name             string         // of a named one; empty for the others
 	Events           pleat.EventSet // that a named one gets
 	SingleRun        bool           // it is from the settings of one run, for its events
-	URL              string
+	Address          pleat.Address
 	Token            string // sealed for the column «token»
 	Secret           string // sealed for the column «secret»; empty: none
 	OldSecret        string // sealed for the column «secret»; signs in addition to Secret until OldSecretUntil
@@ -36,8 +36,12 @@ type Endpoint struct {
 	UpdatedAt        time.Time
 }
 
-// TokenColumn and SecretColumn are the columns for which the token and the secrets of an endpoint are sealed.
-const TokenColumn, SecretColumn = "token", "secret"
+// The columns for which the address, the token and the secrets of an endpoint are sealed.
+const (
+	AddressColumn = "address"
+	TokenColumn   = "token"
+	SecretColumn  = "secret"
+)
 
 // DeactivatedByOwner is the DisabledReason of an endpoint that its owner has deactivated.
 const DeactivatedByOwner = "deactivated by its owner"
@@ -46,16 +50,16 @@ const DeactivatedByOwner = "deactivated by its owner"
 func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == DeactivatedByOwner }
 
 // endpointColumns are the columns that Endpoint.scanTargets scans, of the row e of endpoint.
-const endpointColumns = `e.id, e.project_id, e.run_source, e.url, e.token, e.secret, e.old_secret, e.old_secret_until,
-	e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
+const endpointColumns = `e.id, e.project_id, e.run_source, e.origin, e.address, e.token, e.secret, e.old_secret,
+	e.old_secret_until, e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
 	e.created_at, e.updated_at, e.name, e.events`
 
 // scanTargets returns where to scan endpointColumns; the endpoint is that of a single run if the source is not empty
 // then.
 func (e *Endpoint) scanTargets(source *string) []any {
 	return []any{
-		&e.ID, &e.Owner, source, &e.URL, &e.Token, &e.Secret, &e.OldSecret, db.ScanTime(&e.OldSecretUntil), &e.Format,
-		db.ScanBool(&e.Active), db.ScanBool(&e.Paused), db.ScanBool(&e.EnabledByDefault), &e.DisabledReason, &e.Health,
+		&e.ID, &e.Owner, source, &e.Address.Origin, &e.Address.Sealed, &e.Token, &e.Secret, &e.OldSecret,
+		db.ScanTime(&e.OldSecretUntil), &e.Format, db.ScanBool(&e.Active), db.ScanBool(&e.Paused), db.ScanBool(&e.EnabledByDefault), &e.DisabledReason, &e.Health,
 		db.ScanTime(&e.ResumeAt), db.ScanTime(&e.RotatedAt), db.ScanTime(&e.CreatedAt), db.ScanTime(&e.UpdatedAt),
 		&e.Name, &e.Events,
 	}
@@ -177,7 +181,12 @@ func (s *Store) Reseal(
 			for _, c := range []struct {
 				column string
 				value  *string
-			}{{TokenColumn, &e.Token}, {SecretColumn, &e.Secret}, {SecretColumn, &e.OldSecret}} {
+			}{
+				{AddressColumn, &e.Address.Sealed},
+				{TokenColumn, &e.Token},
+				{SecretColumn, &e.Secret},
+				{SecretColumn, &e.OldSecret},
+			} {
 				if *c.value == "" {
 					continue
 				}
@@ -191,8 +200,10 @@ func (s *Store) Reseal(
 				continue
 			}
 			changed++
-			if _, err := t.Exec("UPDATE endpoint SET token = $1, secret = $2, old_secret = $3 WHERE id = $4",
-				e.Token, e.Secret, e.OldSecret, e.ID); err != nil {
+			if _, err := t.Exec(
+				"UPDATE endpoint SET address = $1, token = $2, secret = $3, old_secret = $4 WHERE id = $5",
+				e.Address.Sealed, e.Token, e.Secret, e.OldSecret, e.ID,
+			); err != nil {
 				return err
 			}
 		}
@@ -201,4 +212,34 @@ func (s *Store) Reseal(
 		return err
 	})
 	return changed, err
+}
+
+// SealAddresses passes the addresses that a version before migration 4 has stored in the clear through seal, stores
+// what it returns, and returns their number. On SQLite it overwrites the old text in the pages of the file. The start
+// of every node calls it.
+func (s *Store) SealAddresses(
+	ctx context.Context, seal func(owner pleat.ProjectID, address string) pleat.Address,
+) (int, error) {
+	sealed := 0
+	err := s.db.Write(ctx, "seal addresses", func(t *db.Tx) error {
+		rows, err := t.Query("SELECT " + endpointColumns + " FROM endpoint e WHERE e.address = '' AND e.origin <> ''")
+		plain, err := db.ListOf(rows, err, scanEndpoint)
+		if sealed = len(plain); err != nil || sealed == 0 {
+			return err
+		}
+		if !t.Postgres() {
+			if _, err := t.Exec("PRAGMA secure_delete = ON"); err != nil {
+				return err
+			}
+		}
+		for _, e := range plain {
+			a := seal(e.Owner, e.Address.Origin)
+			if _, err := t.Exec("UPDATE endpoint SET origin = $1, address = $2 WHERE id = $3 AND address = ''",
+				a.Origin, a.Sealed, e.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return sealed, err
 }
