@@ -202,7 +202,7 @@ func (a *App) sealAddresses(ctx context.Context) error {
 		return a.ring.SealAddress(owner, webhooks.AddressColumn, address)
 	})
 	if n > 0 && err == nil {
-		a.log.Info("addresses of webhook receivers were encrypted", "endpoints", n)
+		a.log.Info("the addresses of webhook receivers were encrypted")
 	}
 	return err
 }

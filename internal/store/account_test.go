@@ -203,7 +203,9 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 			_, err := s.Webhooks.PutEndpoint(
 				ctx,
 				by,
-				webhooks.EndpointSettings{Address: new(storetest.Receiver(url)), Token: new(token), Secret: "s1.secret"},
+				webhooks.EndpointSettings{
+					Address: new(storetest.Receiver(url)), Token: new(token), Secret: "s1.secret",
+				},
 			)
 			return err
 		}
@@ -239,7 +241,8 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := claimDeliveries(t, s, "w", 10)
-		if len(got) != 1 || got[0].Endpoint.Address != storetest.Receiver("https://other.example.org/x") || got[0].Endpoint.Token != "s1.new" {
+		if len(got) != 1 || got[0].Endpoint.Address != storetest.Receiver("https://other.example.org/x") ||
+			got[0].Endpoint.Token != "s1.new" {
 			t.Errorf("the delivery that waited: %+v", got)
 		}
 	})

@@ -121,7 +121,8 @@ func TestSealAddresses(t *testing.T) {
 		}
 		e, _, err := s.Webhooks.Endpoint(ctx, u, webhooks.Default)
 		got, openErr := ring.Open(string(u.Project), webhooks.AddressColumn, e.Address.Sealed)
-		if err != nil || openErr != nil || string(got) != before || e.Address.Origin != "https://hooks.example.org:8443" {
+		if err != nil || openErr != nil || string(got) != before ||
+			e.Address.Origin != "https://hooks.example.org:8443" {
 			t.Errorf("%+v, %q, %v, %v", e.Address, got, err, openErr)
 		}
 		var rows []string

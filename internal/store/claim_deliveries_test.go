@@ -145,7 +145,9 @@ func TestBoundOfAnOwner(t *testing.T) {
 				Destination: pleat.DestCustom,
 				Alias:       "custom_http",
 				TargetType:  "custom_http",
-				Custom:      &pleat.CustomTarget{Address: storetest.Receiver(fmt.Sprintf("https://own%d.example.org", i)), Token: "s1.own"},
+				Custom: &pleat.CustomTarget{
+					Address: storetest.Receiver(fmt.Sprintf("https://own%d.example.org", i)), Token: "s1.own",
+				},
 			}
 			c := fold(t, s, u, pleat.StateCompleted, own)
 			for k := range 9 {

@@ -585,7 +585,8 @@ func TestEndpointChanges(t *testing.T) {
 			return "s2" + sealed[2:], true, nil
 		})
 		if err != nil || n != 1 || columns["s1.token"] != "token" ||
-			columns["s1.address of https://hooks.example.org:443/other"] != "address" || columns["s1.new"] != "secret" ||
+			columns["s1.address of https://hooks.example.org:443/other"] != "address" ||
+			columns["s1.new"] != "secret" ||
 			columns["s1.secret"] != "secret" {
 			t.Errorf("%d %v %v", n, columns, err)
 		}
@@ -699,7 +700,8 @@ func TestOwnEndpoint(t *testing.T) {
 			t.Errorf("a run's own endpoint became the default one: %v", err)
 		}
 		got := claimDeliveries(t, s, "c", 1)
-		if len(got) != 1 || got[0].Endpoint.Address != storetest.Receiver("https://own.example.org") || got[0].Endpoint.Token != "s1.own" ||
+		if len(got) != 1 || got[0].Endpoint.Address != storetest.Receiver("https://own.example.org") ||
+			got[0].Endpoint.Token != "s1.own" ||
 			!got[0].Endpoint.SingleRun {
 			t.Fatalf("%+v", got)
 		}

@@ -295,7 +295,8 @@ func TestMailsAboutEndpoints(t *testing.T) {
 		}
 		yes := true
 		e, err := s.Webhooks.PutEndpoint(ctx, people.Actor{Reach: in}, webhooks.EndpointSettings{
-			Address: new(storetest.Receiver("https://receiver.example.org/secret-path")), Token: new("t"), Secret: "s", EnabledByDefault: &yes,
+			Address: new(storetest.Receiver("https://receiver.example.org/secret-path")),
+			Token:   new("t"), Secret: "s", EnabledByDefault: &yes,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -152,7 +152,8 @@ func TestNamedEndpointsAreBounded(t *testing.T) {
 		for i := range webhooks.MaxEndpoints {
 			list = append(list, addEndpoint(t, s, u, fmt.Sprint("e", i)))
 		}
-		n := webhooks.EndpointSettings{Name: new("one more"), Address: new(storetest.Receiver("https://x.example.org")), Secret: "s1.s"}
+		to := storetest.Receiver("https://x.example.org")
+		n := webhooks.EndpointSettings{Name: new("one more"), Address: &to, Secret: "s1.s"}
 		if _, err := s.Webhooks.AddEndpoint(ctx, by, n); pleat.CodeOf(err) != pleat.CodeConflict {
 			t.Errorf("%d endpoints and one more: %v", webhooks.MaxEndpoints, err)
 		}
@@ -200,22 +201,23 @@ func TestChangeNamedEndpoint(t *testing.T) {
 			t.Helper()
 			return s.Webhooks.ChangeEndpoint(ctx, by, e.ID, c)
 		}
-		elsewhere, token, none, all := "https://elsewhere.example.org", "s1.new", "", pleat.EventSet(0)
-		if _, err := change(webhooks.EndpointSettings{Address: new(storetest.Receiver(elsewhere))}); fieldOf(err) != "token_value" {
+		elsewhere := storetest.Receiver("https://elsewhere.example.org")
+		token, none, all := "s1.new", "", pleat.EventSet(0)
+		if _, err := change(webhooks.EndpointSettings{Address: &elsewhere}); fieldOf(err) != "token_value" {
 			t.Errorf("the token would go to another host: %v", err)
 		}
-		sibling := "https://CI.example.org:443/y"
-		if got, err := change(webhooks.EndpointSettings{Address: new(storetest.Receiver(sibling))}); err != nil || got.Token != e.Token {
+		sibling := storetest.Receiver("https://CI.example.org:443/y")
+		if got, err := change(webhooks.EndpointSettings{Address: &sibling}); err != nil || got.Token != e.Token {
 			t.Errorf("another path: %+v %v", got, err)
 		}
-		got, err := change(webhooks.EndpointSettings{Address: new(storetest.Receiver(elsewhere)), Token: &token, Events: &all})
+		got, err := change(webhooks.EndpointSettings{Address: &elsewhere, Token: &token, Events: &all})
 		if err != nil || got.Token != token || got.Events != 0 || got.Secret != e.Secret || got.Name != "ci" {
 			t.Errorf("%+v %v", got, err)
 		}
 		if got, err = change(webhooks.EndpointSettings{Token: &none}); err != nil || got.Token != "" {
 			t.Errorf("without a token: %+v %v", got, err)
 		}
-		if _, err := change(webhooks.EndpointSettings{Address: new(storetest.Receiver(sibling))}); err != nil {
+		if _, err := change(webhooks.EndpointSettings{Address: &sibling}); err != nil {
 			t.Errorf("there is no token to send elsewhere: %v", err)
 		}
 		until := s.DB.Now().Add(time.Hour)
@@ -463,7 +465,8 @@ func TestEndpointsGoWithTheirProject(t *testing.T) {
 		if _, err := s.Ops.EraseUser(ctx, people.Actor{Database: true}, "ada"); err != nil {
 			t.Fatal(err)
 		}
-		for _, row := range storetest.Query(t, s, "SELECT name, origin || address, token, secret, active FROM endpoint") {
+		for _, row := range storetest.Query(t, s,
+			"SELECT name, origin || address, token, secret, active FROM endpoint") {
 			if row[1] != "" || row[2] != "" || row[3] != "" || row[4] != "0" || strings.Contains(row[0], "Ada") {
 				t.Errorf("%q", row)
 			}

@@ -51,15 +51,16 @@ func (e *Endpoint) Deactivated() bool { return !e.Active && e.DisabledReason == 
 
 // endpointColumns are the columns that Endpoint.scanTargets scans, of the row e of endpoint.
 const endpointColumns = `e.id, e.project_id, e.run_source, e.origin, e.address, e.token, e.secret, e.old_secret,
-	e.old_secret_until, e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health, e.resume_at, e.rotated_at,
-	e.created_at, e.updated_at, e.name, e.events`
+	e.old_secret_until, e.format, e.active, e.paused, e.enabled_by_default, e.disabled_reason, e.health,
+	e.resume_at, e.rotated_at, e.created_at, e.updated_at, e.name, e.events`
 
 // scanTargets returns where to scan endpointColumns; the endpoint is that of a single run if the source is not empty
 // then.
 func (e *Endpoint) scanTargets(source *string) []any {
 	return []any{
 		&e.ID, &e.Owner, source, &e.Address.Origin, &e.Address.Sealed, &e.Token, &e.Secret, &e.OldSecret,
-		db.ScanTime(&e.OldSecretUntil), &e.Format, db.ScanBool(&e.Active), db.ScanBool(&e.Paused), db.ScanBool(&e.EnabledByDefault), &e.DisabledReason, &e.Health,
+		db.ScanTime(&e.OldSecretUntil), &e.Format, db.ScanBool(&e.Active), db.ScanBool(&e.Paused),
+		db.ScanBool(&e.EnabledByDefault), &e.DisabledReason, &e.Health,
 		db.ScanTime(&e.ResumeAt), db.ScanTime(&e.RotatedAt), db.ScanTime(&e.CreatedAt), db.ScanTime(&e.UpdatedAt),
 		&e.Name, &e.Events,
 	}
