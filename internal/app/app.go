@@ -183,15 +183,14 @@ func (a *App) migrate(ctx context.Context, known ops.Service) (err error) {
 			return err
 		}
 	}
-	if slices.Equal(known.Secrets, a.ring.Fingerprints()) {
-		return nil // without a change, which the database may not take now
-	}
-	err = a.Store.Ops.AgreeOnSecrets(ctx, a.ring.Fingerprints())
-	if errors.Is(err, ops.ErrOtherSecrets) { // another node has started in the meantime
-		return cmp.Or(CheckSecrets(ctx, a.cfg, a.Store), err)
-	}
-	if err != nil {
-		return err
+	if !slices.Equal(known.Secrets, a.ring.Fingerprints()) { // a database that takes no changes now is not changed
+		err = a.Store.Ops.AgreeOnSecrets(ctx, a.ring.Fingerprints())
+		if errors.Is(err, ops.ErrOtherSecrets) { // another node has started in the meantime
+			return cmp.Or(CheckSecrets(ctx, a.cfg, a.Store), err)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return a.sealAddresses(ctx)
 }

@@ -141,7 +141,15 @@ func setService(t *db.Tx, name string, value any) error {
 // CountSealed returns how many endpoints have a sealed value for which fn is false.
 func (s *Store) CountSealed(ctx context.Context, fn func(sealed string) bool) (int, error) {
 	n := 0
-	rows, err := s.db.Read(ctx, "SELECT address, token, secret, old_secret FROM endpoint")
+	version, err := s.db.Version(ctx)
+	if err != nil {
+		return 0, err
+	}
+	address := "address"
+	if version < 4 { // of a database that is still to be migrated
+		address = "''"
+	}
+	rows, err := s.db.Read(ctx, "SELECT "+address+", token, secret, old_secret FROM endpoint")
 	err = db.ForEachRow(rows, err, func(scan func(...any) error) error {
 		values := [4]string{}
 		if err := scan(&values[0], &values[1], &values[2], &values[3]); err != nil {

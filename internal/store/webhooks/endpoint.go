@@ -215,32 +215,45 @@ func (s *Store) Reseal(
 	return changed, err
 }
 
+// sealedAtOnce is how many addresses one transaction of SealAddresses seals.
+const sealedAtOnce = 1000
+
 // SealAddresses passes the addresses that a version before migration 4 has stored in the clear through seal, stores
 // what it returns, and returns their number. On SQLite it overwrites the old text in the pages of the file. The start
 // of every node calls it.
 func (s *Store) SealAddresses(
 	ctx context.Context, seal func(owner pleat.ProjectID, address string) pleat.Address,
-) (int, error) {
-	sealed := 0
-	err := s.db.Write(ctx, "seal addresses", func(t *db.Tx) error {
-		rows, err := t.Query("SELECT " + endpointColumns + " FROM endpoint e WHERE e.address = '' AND e.origin <> ''")
+) (sealed int, err error) {
+	for {
+		rows, err := s.db.Read(ctx, "SELECT "+endpointColumns+` FROM endpoint e
+			WHERE e.address = '' AND e.origin <> '' LIMIT $1`, sealedAtOnce)
 		plain, err := db.ListOf(rows, err, scanEndpoint)
-		if sealed = len(plain); err != nil || sealed == 0 {
-			return err
+		if err != nil || len(plain) == 0 {
+			return sealed, db.Unavailable("read addresses", err)
 		}
+		if err := s.sealEach(ctx, plain, seal); err != nil {
+			return sealed, err
+		}
+		sealed += len(plain)
+	}
+}
+
+// sealEach seals the addresses of some endpoints in one transaction.
+func (s *Store) sealEach(
+	ctx context.Context, plain []Endpoint, seal func(owner pleat.ProjectID, address string) pleat.Address,
+) error {
+	return s.db.Write(ctx, "seal addresses", func(t *db.Tx) error {
 		if !t.Postgres() {
 			if _, err := t.Exec("PRAGMA secure_delete = ON"); err != nil {
 				return err
 			}
 		}
-		for _, e := range plain {
+		for i := range plain {
+			e := &plain[i]
 			a := seal(e.Owner, e.Address.Origin)
-			if _, err := t.Exec("UPDATE endpoint SET origin = $1, address = $2 WHERE id = $3 AND address = ''",
-				a.Origin, a.Sealed, e.ID); err != nil {
-				return err
-			}
+			t.Send("UPDATE endpoint SET origin = $1, address = $2 WHERE id = $3 AND address = ''",
+				a.Origin, a.Sealed, e.ID)
 		}
-		return nil
+		return t.Wait()
 	})
-	return sealed, err
 }
