@@ -115,6 +115,9 @@ const (
 // search again.
 const SearchLease = 30 * time.Second
 
+// MaxSearchPause bounds for how long a server of alignments is left alone because it asked for that.
+const MaxSearchPause = 24 * time.Hour
+
 // MaxRunTime is how long a run may compute, unless the operator sets max-seconds.
 const MaxRunTime = 24 * time.Hour
 

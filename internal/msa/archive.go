@@ -17,6 +17,11 @@ const (
 	maxEntries  = 64
 )
 
+// gzipMagic begins every gzip file; peeked is how many bytes of another answer are looked at.
+var gzipMagic = []byte{0x1f, 0x8b}
+
+const peeked = 64
+
 // errArchive is the error for an archive that is truncated or corrupt: another download may be whole.
 var errArchive = errors.New("the archive is broken")
 
@@ -41,6 +46,11 @@ func unpack(r io.Reader, most int64) (map[string][]byte, error) {
 				return nil, fmt.Errorf("%w: %w", errArchive, err)
 			}
 			return out, nil
+		case errors.Is(err, tar.ErrHeader):
+			if _, broken := io.Copy(io.Discard, bounded); broken == nil { // and the checksum is right
+				return nil, errors.New("the gzip file holds no tar archive")
+			}
+			return nil, fmt.Errorf("%w: %w", errArchive, err)
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", errArchive, err)
 		case n >= maxEntries:

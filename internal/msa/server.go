@@ -1,21 +1,23 @@
 package msa
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"pleat"
 	"pleat/internal/clock"
 	"pleat/internal/words"
 )
@@ -33,7 +35,13 @@ type Server struct {
 	Key       string
 	KeyHeader string // empty: DefaultKeyHeader
 
-	Clock func() time.Time // for a Retry-After that is a date; nil: the machine's
+	Clock func() time.Time // for times that are shown, and a Retry-After that is a date; nil: the machine's
+
+	// SharePause, if set, tells the other processes of the service that a server, by its host, asked for a pause,
+	// unless that is 0. It returns for how long the server is still to be left alone, as far as any process knows.
+	SharePause func(ctx context.Context, host string, pause time.Duration) time.Duration
+
+	paused pause
 
 	// Tests set these: the length of a second in pauses and in timeouts, and the limit of an archive in bytes; 0: a
 	// second, maxUnpacked.
@@ -52,6 +60,8 @@ const (
 	lastPoll      = 10  // longest interval between polls
 	firstPause    = 5   // first pause after a failure; it doubles each time
 	lastPause     = 60  // longest pause after a failure
+	shortPause    = 60  // pause that a server asks for, below which its end is not reported
+	maxJitter     = 30  // longest random part of a pause
 	maxFailures   = 6   // consecutive failures before the search fails; a rate limit is not a failure
 	maxUnknown    = 8   // polls of a ticket that the server does not know, before a new ticket is requested
 	maxTickets    = 3   // tickets for one search
@@ -90,8 +100,10 @@ func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing
 		client:   &http.Client{CheckRedirect: SameOrigin},
 		progress: report,
 		pairing:  pairing,
-		second:   cmp.Or(s.pauseUnit, time.Second),
 		allowed:  cmp.Or(s.timeoutUnit, time.Second),
+	}
+	if end, ok := ctx.Deadline(); ok {
+		v.longest = clock.Until(end)
 	}
 	defer v.client.CloseIdleConnections()
 	for range maxTickets {
@@ -109,7 +121,7 @@ func (s *Server) Search(ctx context.Context, sequences []string, pairing Pairing
 		}
 		out, err := s.read(files, sequences, pairing)
 		if err != nil {
-			return nil, &Error{Message: "the alignment server's answer cannot be used: " + err.Error(), Retry: true}
+			return nil, unusable(err)
 		}
 		return out, nil
 	}
@@ -165,8 +177,8 @@ type serverSearch struct {
 	*Server
 	client   *http.Client
 	progress func(string)  // of the caller; see report
-	second   time.Duration // how long a second lasts in pauses
-	allowed  time.Duration // and in timeouts
+	allowed  time.Duration // how long a second lasts in timeouts
+	longest  time.Duration // that the search may take; 0: without end
 	pairing  Pairing
 	lastLine string  // of progress
 	failures int     // consecutive
@@ -245,22 +257,23 @@ func (v *serverSearch) submit(ctx context.Context, sequences []string) (ticket, 
 		case t.Status == "ERROR":
 			return t, &Error{Message: "the alignment server refused the search", Retry: true}
 		case !ticketID.MatchString(t.ID):
-			return t, &Error{Message: "the alignment server's answer has no valid ticket id", Retry: true}
+			return t, &Error{Message: "the alignment server's answer has no valid ticket id"}
 		}
 		return t, nil
 	}
 }
 
 // requestTicket sends a request whose answer is a ticket. It retries while the server is unreachable, in maintenance or
-// limits the rate.
+// limits the rate. An answer that another request would get too ends the search.
 func (v *serverSearch) requestTicket(ctx context.Context, method, path, form string) (ticket, error) {
 	for {
 		var t ticket
-		status, after, raw, err := v.request(ctx, method, path, form)
-		if err == nil {
-			if json.Unmarshal(raw, &t) != nil {
-				t = ticket{}
-			}
+		if err := v.awaitTurn(ctx); err != nil {
+			return t, err
+		}
+		a, err := v.request(ctx, method, path, form)
+		if err == nil && json.Unmarshal(a.body, &t) != nil {
+			t = ticket{}
 		}
 		t.Status = strings.ToUpper(strings.TrimSpace(t.Status))
 		switch {
@@ -268,23 +281,25 @@ func (v *serverSearch) requestTicket(ctx context.Context, method, path, form str
 			return t, context.Cause(ctx)
 		case err != nil:
 			err = v.retryLater(ctx, "the alignment server cannot be reached", 0, err)
-		case t.Status == "RATELIMIT" || status == http.StatusTooManyRequests:
-			v.report("the alignment server limits the rate; waiting")
-			v.failures = 0
-			err = v.backOff(ctx, after)
-		case t.Status == "MAINTENANCE":
-			err = v.retryLater(ctx, "the alignment server is in maintenance", after, nil)
-		case status >= 500 || status == http.StatusRequestTimeout:
-			err = v.retryLater(ctx, fmt.Sprintf("the alignment server answered %d", status), after, nil)
-		case status == http.StatusUnauthorized || status == http.StatusForbidden:
-			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; "+
-				"the operator has to check what it asks for: a key, or a user and a password", status)}
-		case status != http.StatusOK:
-			return t, &Error{
-				Message: fmt.Sprintf("the alignment server answered %d; the operator has to check its address", status),
+		case t.Status == "RATELIMIT" || a.status == http.StatusTooManyRequests:
+			if v.failures = 0; a.after == 0 {
+				v.report("the alignment server limits the rate; waiting")
 			}
+			err = v.backOff(ctx, a.after)
+		case t.Status == "MAINTENANCE":
+			err = v.retryLater(ctx, "the alignment server is in maintenance", a.after, nil)
+		case transient(a.status):
+			err = v.retryLater(ctx, fmt.Sprintf("the alignment server answered %d", a.status), a.after, nil)
+		case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
+			return t, &Error{Message: fmt.Sprintf("the alignment server answered %d; "+
+				"the operator has to check what it asks for: a key, or a user and a password", a.status)}
+		case a.status != http.StatusOK:
+			return t, &Error{Message: fmt.Sprintf(
+				"the alignment server answered %d; the operator has to check its address", a.status)}
+		case len(bytes.TrimSpace(a.body)) == 0:
+			err = v.retryLater(ctx, "the alignment server's answer is empty", a.after, nil)
 		case t.Status == "":
-			err = v.retryLater(ctx, "the alignment server's answer is not a ticket", after, nil)
+			return t, unexpected("ticket", a.media, a.body)
 		default:
 			v.failures, v.pause = 0, 0
 			return t, nil
@@ -295,55 +310,71 @@ func (v *serverSearch) requestTicket(ctx context.Context, method, path, form str
 	}
 }
 
+// transient reports whether another request may get another status: the server failed, or the time was over.
+func transient(status int) bool { return status >= 500 || status == http.StatusRequestTimeout }
+
+// unexpected returns the error for an answer that is not what was asked for, but the page of a proxy for example. It
+// quotes the beginning of the answer.
+func unexpected(want, media string, body []byte) *Error {
+	return &Error{Message: fmt.Sprintf("the alignment server's answer is no %s but %s that begins with %q; "+
+		"the operator has to check its address", want, media, clip(bytes.TrimSpace(body)))}
+}
+
 // retryLater waits after a failure. It returns an error after maxFailures consecutive failures.
 func (v *serverSearch) retryLater(ctx context.Context, why string, after time.Duration, err error) error {
 	if v.failures++; v.failures >= maxFailures {
+		v.leaveAlone(ctx, after)
 		return &Error{Message: why, Retry: true, Err: err}
 	}
 	v.report(why + "; trying again")
 	return v.backOff(ctx, after)
 }
 
-// backOff waits as long as the server asked for, or else twice as long as the last time.
+// backOff waits twice as long as the last time. If the server asked for a pause, it records that instead: the next
+// request waits for its turn.
 func (v *serverSearch) backOff(ctx context.Context, after time.Duration) error {
 	v.pause = min(max(2*v.pause, firstPause), lastPause)
-	if after <= 0 {
-		return v.sleep(ctx, v.pause)
-	}
-	if end, ok := ctx.Deadline(); ok && clock.Until(end) < after {
-		return &Error{Message: fmt.Sprintf(
-			"the alignment server asks to wait %.0f seconds, longer than a search may take here", after.Seconds()),
-			Retry: true}
-	}
-	return v.sleep(ctx, after.Seconds()/v.second.Seconds())
-}
-
-// sleep waits the given number of seconds plus a random part of up to half of it, so that workers do not retry at the
-// same moment.
-func (v *serverSearch) sleep(ctx context.Context, seconds float64) error {
-	t := time.NewTimer(time.Duration(seconds * (1 + rand.Float64()/2) * float64(v.second)))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
+	if after > 0 {
+		v.leaveAlone(ctx, after)
 		return nil
 	}
+	return v.sleep(ctx, v.pause)
+}
+
+// answer is the answer to a request that is not a download.
+type answer struct {
+	status int
+	after  time.Duration // that the server asks to be left alone for; 0: it does not
+	media  string
+	body   []byte
 }
 
 // request sends one request and reads its short answer. The status of an answer is not an error.
-func (v *serverSearch) request(ctx context.Context, method, path, form string) (status int, after time.Duration,
-	body []byte,
-	err error) {
+func (v *serverSearch) request(ctx context.Context, method, path, form string) (answer, error) {
 	ctx, done := context.WithTimeout(ctx, requestTime*v.allowed)
 	defer done()
 	resp, err := v.send(ctx, method, path, form)
 	if err != nil {
-		return 0, 0, nil, err
+		return answer{}, err
 	}
 	defer resp.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, maxTicketBody))
-	return resp.StatusCode, retryAfter(resp.Header, clock.Or(v.Clock)()), body, err
+	a := answer{status: resp.StatusCode, after: v.retryAfter(resp), media: mediaType(resp)}
+	a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxTicketBody))
+	return a, err
+}
+
+// retryAfter returns for how long a response asks to leave the server alone; 0: it does not.
+func (s *Server) retryAfter(resp *http.Response) time.Duration {
+	return clock.RetryAfter(resp.Header.Get("Retry-After"), clock.Or(s.Clock)(), pleat.MaxSearchPause)
+}
+
+// mediaType returns the type of the content of a response for a message.
+func mediaType(resp *http.Response) string {
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return "data without a type"
+	}
+	return clip([]byte(media))
 }
 
 // send sends a request with the key, if there is one. The caller closes the body of the answer.
@@ -370,22 +401,13 @@ func (v *serverSearch) send(ctx context.Context, method, path, form string) (*ht
 	return resp, nil
 }
 
-// retryAfter parses the header Retry-After, seconds or a date. It returns 0 if the header is absent or invalid.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	text := h.Get("Retry-After")
-	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 1e6 {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil && at.After(now) {
-		return at.Sub(now)
-	}
-	return 0
-}
-
 // result fetches and unpacks the result of a ticket. It retries an interrupted transfer.
 func (v *serverSearch) result(ctx context.Context, id string) (map[string][]byte, error) {
 	v.report("fetching the alignment")
 	for {
+		if err := v.awaitTurn(ctx); err != nil {
+			return nil, err
+		}
 		files, after, err := v.download(ctx, id)
 		var final *Error
 		switch {
@@ -412,24 +434,32 @@ func (v *serverSearch) download(ctx context.Context, id string) (map[string][]by
 		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	after := retryAfter(resp.Header, clock.Or(v.Clock)())
 	switch {
-	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
-		return nil, after, fmt.Errorf("the server answered %d", resp.StatusCode)
+	case transient(resp.StatusCode) || resp.StatusCode == http.StatusTooManyRequests:
+		return nil, v.retryAfter(resp), fmt.Errorf("the server answered %d", resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
 		return nil, 0, &Error{
-			Message: fmt.Sprintf("the alignment server has no result: it answered %d", resp.StatusCode), Retry: true,
+			Message: fmt.Sprintf("the alignment server has no result: it answered %d", resp.StatusCode),
 		}
 	}
 	bounded := &io.LimitedReader{R: resp.Body, N: maxArchive + 1}
-	files, err := unpack(bounded, cmp.Or(v.most, maxUnpacked))
+	in := bufio.NewReader(bounded)
+	if head, _ := in.Peek(peeked); len(head) > 1 && !bytes.HasPrefix(head, gzipMagic) {
+		return nil, 0, unexpected("gzipped archive", mediaType(resp), head)
+	}
+	files, err := unpack(in, cmp.Or(v.most, maxUnpacked))
 	switch {
 	case bounded.N <= 0:
 		return nil, 0, &Error{
 			Message: fmt.Sprintf("the alignment server's answer has more than %d MiB", maxArchive>>20),
 		}
 	case err == nil || errors.Is(err, errArchive):
-		return files, after, err
+		return files, 0, err
 	}
-	return nil, 0, &Error{Message: "the alignment server's answer cannot be used: " + err.Error()}
+	return nil, 0, unusable(err)
+}
+
+// unusable returns the error for an answer that came whole and cannot be used: the next would be the same.
+func unusable(err error) *Error {
+	return &Error{Message: "the alignment server's answer cannot be used: " + err.Error()}
 }

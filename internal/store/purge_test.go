@@ -45,6 +45,7 @@ var ofSources = map[string]bool{
 	"batch_row":        false,
 	"batch_score":      false,
 	"msa_search":       false, // deleted by age, with the cached alignments
+	"msa_pause":        false, // of servers
 	"account":          false,
 	"api_key":          false,
 	"session":          false,

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -270,5 +271,46 @@ func TestClaimSearches(t *testing.T) {
 		}
 		end("one", true, "msa/s")
 		known(ada, 1) // all users share it
+	})
+}
+
+// A server that asked for a pause is left alone by every worker, as long as any was asked to, and a day at most.
+func TestPauseSearches(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		const server, other = "msa.example.org", "other.example.org:8080"
+		pause := func(server string, d, want time.Duration) {
+			t.Helper()
+			left, err := s.Runs.PauseSearches(context.Background(), server, d)
+			if err != nil || (left-want).Abs() > time.Second {
+				t.Errorf("%s is left alone for %s, %v; want %s", server, left, err, want)
+			}
+		}
+		pause(server, 0, 0)
+		pause(server, time.Hour, time.Hour)
+		pause(server, time.Minute, time.Hour)
+		pause(server, -time.Minute, time.Hour)
+		pause(other, 0, 0)
+		clock.Advance(30 * time.Minute)
+		pause(server, 0, 30*time.Minute)
+		pause(server, 1000*time.Hour, pleat.MaxSearchPause)
+		clock.Advance(-48 * time.Hour) // to what is right: the clock was ahead when the pause was recorded
+		pause(server, 0, 0)
+		pause(server, time.Hour, time.Hour)
+		clock.Advance(time.Hour + time.Second)
+		pause(server, 0, 0)
+		pause(other, time.Minute, time.Minute)
+		if n := storetest.Count(t, s, "msa_pause"); n != 1 {
+			t.Errorf("%d pauses are stored; want that which is not over", n)
+		}
+		for i := range 102 {
+			if _, err := s.Runs.PauseSearches(context.Background(), fmt.Sprint(i), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := storetest.Count(t, s, "msa_pause"); n != 100 {
+			t.Errorf("%d servers are paused; want 100 at most", n)
+		}
+		pause(other, time.Hour, time.Hour)
 	})
 }

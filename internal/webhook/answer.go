@@ -18,6 +18,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"pleat/internal/clock"
 )
 
 // Class is the reason why an attempt failed; empty if it succeeded.
@@ -64,32 +66,11 @@ func (a *Attempt) readStatus(resp *http.Response, now time.Time) {
 		return
 	}
 	a.Abort = wish == "abort-message"
-	a.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
+	a.RetryAfter = clock.RetryAfter(resp.Header.Get("Retry-After"), now, maxRetryAfter)
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
 		a.Throttled = true
 	}
-}
-
-// retryAfter parses both forms of the header (RFC 9110, section 10.2.3). It returns 0 if the header is absent, in the
-// past or invalid.
-func retryAfter(text string, now time.Time) time.Duration {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return 0
-	}
-	if strings.Trim(text, "0123456789") == "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n > int64(maxRetryAfter/time.Second) {
-			return maxRetryAfter
-		}
-		return time.Duration(n) * time.Second
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
 // keptHeaders are the response headers that are stored: they help the owner and contain no secrets.

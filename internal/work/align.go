@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"pleat"
 	"pleat/internal/blob"
@@ -57,6 +58,19 @@ func (p *Pool) joinAligner() {
 		return err
 	}
 	a.Claims = searchClaims{p.service, p.cfg.ID}
+	if s, ok := a.Searcher.(*msa.Server); ok {
+		s.SharePause = p.sharePause
+	}
+}
+
+// sharePause is msa.Server.SharePause. If the service cannot answer, or knows no pauses yet, the worker goes by those
+// that it was asked for itself.
+func (p *Pool) sharePause(ctx context.Context, host string, pause time.Duration) time.Duration {
+	left, err := p.service.PauseSearches(ctx, host, pause)
+	if err != nil && ctx.Err() == nil && pleat.CodeOf(err) != pleat.CodeNotFound {
+		p.cfg.Log.Warn("pauses of alignment servers cannot be shared; another worker may query one", "error", err)
+	}
+	return left
 }
 
 // searchClaims are the claims of one worker for searches.

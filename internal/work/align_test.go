@@ -516,3 +516,30 @@ func TestAlignmentAlone(t *testing.T) {
 		}
 	})
 }
+
+// A server of alignments that asked one worker to be left alone is asked by none until then. Jobs that cannot wait for
+// that fail at once, say until when, and spend no further tries.
+func TestPauseReachesAllWorkers(t *testing.T) {
+	t.Parallel()
+	onEachService(t, func(t *testing.T, f *fixture) {
+		a := &aligned{fixture: f, server: msatest.New(t)}
+		hour := msatest.Answer{Code: 429, Header: [2]string{"Retry-After", "3600"}}
+		a.server.Submit = []msatest.Answer{hour, hour, hour}
+		for _, id := range []string{"one", "two"} {
+			stop := a.startWith(id, func(c *work.Config) { c.Aligner = finder(a.server) }, builtin.Null{})
+			v := a.await(a.fold(proteins(seqA)).Job, pleat.StateFailed)
+			const want = "the alignment server asked to be left alone until "
+			why := v.Run.Failure
+			if why.Kind != pleat.FailMSAUnavailable || why.Retry || !strings.HasPrefix(why.Message, want) {
+				t.Errorf("%s: the failure is %+v; want %q", id, why, want)
+			}
+			stop()
+		}
+		if n := len(a.server.Requests); n != 1 {
+			t.Errorf("%d requests of two workers; want that which was refused", n)
+		}
+		if n := attempts(t, f); n != 2 {
+			t.Errorf("%d attempts at two searches", n)
+		}
+	})
+}

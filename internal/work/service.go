@@ -81,6 +81,9 @@ type Inputs interface {
 	// runs.Store.
 	ClaimSearches(ctx context.Context, worker pleat.WorkerID, searches []runs.Search) ([]bool, error)
 	EndSearches(ctx context.Context, worker pleat.WorkerID, keys []string, found bool) error
+	// PauseSearches records that a server of alignments asked for a pause, and returns for how long all workers leave
+	// it alone; see runs.Store.
+	PauseSearches(ctx context.Context, server string, pause time.Duration) (time.Duration, error)
 	// WorkflowSource finds what a workflow reads. An error with CodeNotFound, CodeInvalid or CodeConflict says why it
 	// cannot be read.
 	WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error)

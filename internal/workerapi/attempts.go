@@ -188,6 +188,14 @@ func (c *Client) EndSearches(ctx context.Context, _ pleat.WorkerID, keys []strin
 	return c.call(ctx, request{path: path, route: path, in: EndSearches{keys, found}})
 }
 
+// PauseSearches implements work.Inputs.
+func (c *Client) PauseSearches(ctx context.Context, server string, pause time.Duration) (time.Duration, error) {
+	const path = "searches/pause"
+	var out PausedSearches
+	err := c.call(ctx, request{path: path, route: path, in: PauseSearches{server, SecondsOf(pause)}, out: &out})
+	return out.Left.Duration(), err
+}
+
 // WorkflowSource finds what a workflow reads.
 func (c *Client) WorkflowSource(ctx context.Context, w *pleat.Workflow) (flow.SourceFiles, error) {
 	var out Source

@@ -410,6 +410,20 @@ type EndSearches struct {
 // MaxSearches bounds the searches of one call.
 const MaxSearches = 600
 
+// PauseSearches is the body of POST searches/pause: a server of alignments asked to be left alone.
+type PauseSearches struct {
+	Server string  `json:"server"`            // host, and port if any
+	Pause  Seconds `json:"pause_s,omitempty"` // 0: it did not, and the worker asks whether another was asked to
+}
+
+// PausedSearches is the answer: for how long the server is still to be left alone by all workers; 0: it is not.
+type PausedSearches struct {
+	Left Seconds `json:"left_s"`
+}
+
+// MaxServerName bounds the name of a server of alignments, in bytes.
+const MaxServerName = 300
+
 // Source is the answer of GET tasks/{id}/source: what a workflow reads.
 type Source struct {
 	flow.SourceFiles

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pleat/internal/clock"
 )
 
 // Server speaks ColabFold's interface. Each list of answers is used up one by one; where it is empty, all goes well.
@@ -23,13 +25,14 @@ type Server struct {
 	Look     []Answer // to looks at a ticket
 	Download []Answer // to downloads
 	Files    func(Submission) map[string]string
-	Tickets  []Submission   // what was submitted
-	Agents   map[string]int // requests by User-Agent
-	Auth     string         // user:password of the last request
-	Key      string         // if set, a request without it in X-API-Key is answered 401
-	Fetched  int            // downloads
-	Known    bool           // a ticket is complete as soon as it is asked for, as where others asked before
-	Gate     chan struct{}  // if set, tickets are RUNNING until it is closed
+	Tickets  []Submission      // what was submitted
+	Agents   map[string]int    // requests by User-Agent
+	Auth     string            // user:password of the last request
+	Key      string            // if set, a request without it in X-API-Key is answered 401
+	Fetched  int               // downloads
+	Requests []clock.Stopwatch // started when each request came
+	Known    bool              // a ticket is complete as soon as it is asked for, as where others asked before
+	Gate     chan struct{}     // if set, tickets are RUNNING until it is closed
 }
 
 // Submission is what a ticket was asked for.
@@ -104,6 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm() // a server sees that a caller hangs up once it has read the body
 	s.Lock()
 	s.Agents[r.UserAgent()]++
+	s.Requests = append(s.Requests, clock.Start())
 	user, password, _ := r.BasicAuth()
 	s.Auth = user + ":" + password
 	var a Answer

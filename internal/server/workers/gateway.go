@@ -153,6 +153,7 @@ func (g *Gateway) routes() {
 	handle("PUT alignments/{group}/{name}", g.withErrors(g.writeAlignment))
 	handle("POST searches", answered(g, g.callerOfSession, large, g.claimSearches))
 	handle("POST searches/end", answered(g, g.callerOfSession, large, g.endSearches))
+	handle("POST searches/pause", answered(g, g.callerOfSession, small, g.pauseSearches))
 	handle("POST tasks/{id}/files", answered(g, g.callerOfHeld, small, g.announce))
 	handle("PUT tasks/{id}/files/{name}", g.withErrors(g.upload))
 	handle("POST tasks/{id}/publish", answered(g, g.callerOfTask, small, g.publish))

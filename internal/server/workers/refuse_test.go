@@ -107,6 +107,10 @@ func TestRefusals(t *testing.T) {
 		{"heartbeat: long line", session, "POST", "heartbeat",
 			`{"tasks":[{"task":` + id + `,"progress":[{"kind":"log","line":"` + long + `"}]}]}`},
 		{"heartbeat: no time", session, "POST", "heartbeat", `{"tasks":[{"task":` + id + `,"now":"noon"}]}`},
+		{"searches/pause: no server", session, "POST", "searches/pause", `{"pause_s":60}`},
+		{"searches/pause: long server", session, "POST", "searches/pause", `{"server":"` + long[:301] + `"}`},
+		{"searches/pause: server with a NUL", session, "POST", "searches/pause", `{"server":"a\u0000"}`},
+		{"searches/pause: pause is text", session, "POST", "searches/pause", `{"server":"a","pause_s":"1h"}`},
 		{"watch: cancelled is a text", session, "POST", "watch", `{"cancelled":"x"}`},
 		{"watch: draining is a number", session, "POST", "watch", `{"draining":1}`},
 

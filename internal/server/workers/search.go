@@ -53,6 +53,31 @@ func (g *Gateway) endSearches(ctx context.Context, c *caller, in *workerapi.EndS
 	return none{}, g.writes(ctx, func() error { return g.store.Runs.EndSearches(ctx, c.Worker, in.Keys, in.Found) })
 }
 
+// pauseSearches is POST searches/pause: for how long all workers leave a server of alignments alone. It writes only
+// what the server asked the worker for.
+func (g *Gateway) pauseSearches(
+	ctx context.Context, c *caller, in *workerapi.PauseSearches,
+) (out workerapi.PausedSearches, err error) {
+	if err := g.checkSearches(ctx, c, 1); err != nil {
+		return out, err
+	}
+	if in.Server == "" {
+		return out, pleat.InvalidField("server", " is empty; it must be the host of a server of alignments")
+	}
+	if err := checkName("server", in.Server, workerapi.MaxServerName); err != nil {
+		return out, err
+	}
+	pause := func() error {
+		left, err := g.store.Runs.PauseSearches(ctx, in.Server, in.Pause.Duration())
+		out.Left = workerapi.SecondsOf(left)
+		return err
+	}
+	if in.Pause <= 0 {
+		return out, pause()
+	}
+	return out, g.writes(ctx, pause)
+}
+
 // checkSearches checks that the class of a worker makes searches, and how many there are.
 func (g *Gateway) checkSearches(ctx context.Context, c *caller, n int) error {
 	k, _, err := g.findClass(ctx, c.Class)

@@ -3,6 +3,8 @@ package runs
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"slices"
 	"time"
 
@@ -60,6 +62,46 @@ func (s *Store) EndSearches(ctx context.Context, worker pleat.WorkerID, keys []s
 			}
 			t.Send("UPDATE msa_search SET lease_until = 0 WHERE key = $1 AND worker_id = $2", key, worker)
 		}
+		return t.Wait()
+	})
+}
+
+// maxPausedServers bounds the rows of msa_pause. The workers of a service query one server, or a few.
+const maxPausedServers = 100
+
+// PauseSearches returns for how long a server of alignments is still to be left alone; 0: it may be queried. It first
+// records that the server asked for a pause, unless that is 0. The longest pause counts, and none lasts for more than
+// [pleat.MaxSearchPause]: a longer one was recorded while a clock was ahead.
+func (s *Store) PauseSearches(ctx context.Context, server string, pause time.Duration) (time.Duration, error) {
+	if pause > 0 {
+		if err := s.recordPause(ctx, server, min(pause, pleat.MaxSearchPause)); err != nil {
+			return 0, err
+		}
+	}
+	var until int64
+	err := s.db.ReadRow(ctx, "SELECT paused_until FROM msa_pause WHERE server = $1", []any{server}, &until)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	left := time.UnixMicro(until).Sub(s.db.Now())
+	if err != nil || left < 0 || left > pleat.MaxSearchPause {
+		return 0, db.Unavailable("read the pause of searches", err)
+	}
+	return left, nil
+}
+
+// recordPause records a pause, and deletes those that are over.
+func (s *Store) recordPause(ctx context.Context, server string, pause time.Duration) error {
+	return s.db.Write(ctx, "pause searches", func(t *db.Tx) error {
+		latest := t.Now + pleat.MaxSearchPause.Microseconds()
+		t.Send("DELETE FROM msa_pause WHERE paused_until <= $1 OR paused_until > $2", t.Now, latest)
+		t.Send(`
+			INSERT INTO msa_pause (server, paused_until)
+			SELECT CAST($1 AS text), CAST($2 AS bigint)
+			WHERE (SELECT count(*) FROM msa_pause WHERE server <> $1) < $3
+			ON CONFLICT (server) DO UPDATE SET paused_until = excluded.paused_until
+			WHERE msa_pause.paused_until < excluded.paused_until`,
+			server, t.Now+pause.Microseconds(), maxPausedServers)
 		return t.Wait()
 	})
 }
