@@ -1,5 +1,7 @@
 package pleat
 
+import "time"
+
 // FailureKind classifies why a run failed. A failed model is data, not an error value.
 type FailureKind string
 
@@ -33,7 +35,14 @@ type Failure struct {
 	Kind    FailureKind `json:"kind"`
 	Message string      `json:"message"`
 	Retry   bool        `json:"retry,omitempty"`
+
+	// RetryAfter is how long a service on which the work depends asked to be left alone before the next try; 0: it did
+	// not. At most MaxRetryAfter counts.
+	RetryAfter time.Duration `json:"-"`
 }
+
+// MaxRetryAfter bounds how long a try waits because a service asked for that: a run shall not seem to hang for a day.
+const MaxRetryAfter = time.Hour
 
 // Retryable is the default of Failure.Retry for a kind: true where the cause is the place, not the work.
 func (k FailureKind) Retryable() bool {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/msa"
 	"pleat/internal/words"
 )
@@ -66,17 +67,19 @@ func (u URLs) fetch(ctx context.Context, s source) (Entry, *pleat.Failure, error
 	}
 	ctx, done := context.WithTimeout(ctx, timeout)
 	defer done()
-	raw, status, err := get(ctx, strings.ReplaceAll(s.address, "{id}", s.id), s.limit)
-	switch {
-	case err != nil:
+	p, err := get(ctx, strings.ReplaceAll(s.address, "{id}", s.id), s.limit)
+	if err != nil {
 		why := fmt.Sprintf("the source of %s structures did not answer", s.database)
 		return Entry{}, &pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true}, err
+	}
+	switch status, raw := p.status, p.body; {
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return Entry{}, pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("there is no structure of the %s id %s",
 			s.database, s.id)), nil
 	case status >= 500 || status == http.StatusTooManyRequests:
 		why := fmt.Sprintf("the source of %s structures answered %d", s.database, status)
-		return Entry{}, &pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true}, nil
+		f := pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true, RetryAfter: p.retryAfter}
+		return Entry{}, &f, nil
 	case status != http.StatusOK:
 		return Entry{}, pleat.Failed(pleat.FailUnsupported, fmt.Sprintf(
 			"the source of %s structures answered %d; the operator has to check its address", s.database, status)), nil
@@ -85,25 +88,36 @@ func (u URLs) fetch(ctx context.Context, s source) (Entry, *pleat.Failure, error
 			s.limit>>20)), nil
 	}
 	ending := ".cif"
-	if !bytes.HasPrefix(bytes.TrimLeft(raw, "\r\n\t #"), []byte("data_")) {
+	if !bytes.HasPrefix(bytes.TrimLeft(p.body, "\r\n\t #"), []byte("data_")) {
 		ending = ".pdb"
 	}
-	return Entry{strings.ToLower(s.id) + ending, raw}, nil, nil
+	return Entry{strings.ToLower(s.id) + ending, p.body}, nil, nil
 }
 
-// get reads at most limit bytes of a page, and one more if there are more. It returns the status too, which is not an
-// error. It follows redirects within the origin only: the operator has allowed no other.
-func get(ctx context.Context, address string, limit int64) ([]byte, int, error) {
+// page is an answer of a source. A status is not an error.
+type page struct {
+	status     int
+	retryAfter time.Duration // 0: the source did not ask to be left alone
+	body       []byte
+}
+
+// get reads at most limit bytes of a page, and one more if there are more. It follows redirects within the origin only:
+// the operator has allowed no other.
+func get(ctx context.Context, address string, limit int64) (page, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, 0, words.WithoutAddress(err)
+		return page{}, words.WithoutAddress(err)
 	}
 	client := &http.Client{CheckRedirect: msa.SameOrigin}
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, 0, words.WithoutAddress(err) // the operator's address may hold a key
+		return page{}, words.WithoutAddress(err) // the operator's address may hold a key
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
-	return raw, resp.StatusCode, errors.Join(err, resp.Body.Close())
+	p := page{
+		status:     resp.StatusCode,
+		retryAfter: clock.RetryAfter(resp.Header.Get("Retry-After"), clock.Deadline(0), pleat.MaxRetryAfter),
+	}
+	p.body, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	return p, errors.Join(err, resp.Body.Close())
 }

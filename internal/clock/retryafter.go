@@ -9,8 +9,9 @@ import (
 )
 
 // RetryAfter parses the value of the header Retry-After in both of its forms (RFC 9110, section 10.2.3): seconds, of
-// which fractions are rounded up, and a date. It returns at most longest, and 0 if the value is absent, in the past or
-// neither form. A number that no integer holds is longest, too: the server wants to be left alone.
+// which fractions are rounded up, and a date, which is compared with now. It returns at most longest, and 0 if the
+// value is absent, in the past or neither form. A number that no integer holds is longest, too: the server wants to be
+// left alone.
 func RetryAfter(value string, now time.Time, longest time.Duration) time.Duration {
 	value = strings.TrimSpace(value)
 	if value != "" && strings.Trim(value, "0123456789.") == "" {

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"pleat"
 	"pleat/internal/clock"
@@ -314,10 +315,14 @@ func (v *serverSearch) requestTicket(ctx context.Context, method, path, form str
 func transient(status int) bool { return status >= 500 || status == http.StatusRequestTimeout }
 
 // unexpected returns the error for an answer that is not what was asked for, but the page of a proxy for example. It
-// quotes the beginning of the answer.
+// quotes the beginning of the answer's first line.
 func unexpected(want, media string, body []byte) *Error {
+	body = bytes.TrimSpace(body)
+	if end := bytes.IndexFunc(body, unicode.IsControl); end > 0 {
+		body = body[:end]
+	}
 	return &Error{Message: fmt.Sprintf("the alignment server's answer is no %s but %s that begins with %q; "+
-		"the operator has to check its address", want, media, clip(bytes.TrimSpace(body)))}
+		"the operator has to check its address", want, media, clip(body))}
 }
 
 // retryLater waits after a failure. It returns an error after maxFailures consecutive failures.

@@ -219,3 +219,31 @@ func TestLongLeases(t *testing.T) {
 		}
 	})
 }
+
+// A run whose service asked for a pause is tried again after it, and after an hour at most.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		c := create(t, s, storetest.User(t, s, "ada"), "limited")
+		k := claim(t, s, "w", 1)
+		for _, pause := range []time.Duration{30 * time.Minute, pleat.MaxRetryAfter, 24 * time.Hour} {
+			f := pleat.Failure{Kind: pleat.FailLoad, Message: "busy", Retry: true, RetryAfter: pause}
+			end := runs.RunFinished{State: pleat.StateFailed, Failure: &f}
+			if err := s.Runs.FinishRun(ctx, tasks.LeaseOf(&k[0].Task), end); err != nil {
+				t.Fatal(err)
+			}
+			clock.Advance(min(pause, pleat.MaxRetryAfter) - time.Second)
+			for want := range 2 {
+				if _, err := s.Runs.Reap(ctx, s.DB.Now()); err != nil {
+					t.Fatal(err)
+				}
+				if k = claim(t, s, "w", 1); len(k) != want {
+					t.Fatalf("a pause of %s: %d tasks to claim; want %d", pause, len(k), want)
+				}
+				clock.Advance(2 * time.Second)
+			}
+		}
+		storetest.AwaitLine(t, s, c.Run, "trying again in 30m0s: busy")
+	})
+}

@@ -178,6 +178,9 @@ func askOf(f tasks.ClaimFilter) Ask {
 // Finished returns the outcome that a Finish describes, without its progress, with the artifacts that the caller has
 // checked.
 func (f *Finish) Finished(artifacts []pleat.Artifact) runs.RunFinished {
+	if f.Failure != nil {
+		f.Failure.RetryAfter = f.RetryAfter.Duration()
+	}
 	return runs.RunFinished{
 		State:       f.State,
 		Result:      f.Result,
@@ -209,6 +212,9 @@ func finishOf(f *runs.RunFinished, inAttempt func(key string) bool) Finish {
 		RequestHash: f.RequestHash,
 		InputHash:   f.InputHash,
 		BinderRMSD:  f.BinderRMSD,
+	}
+	if f.Failure != nil {
+		out.RetryAfter = SecondsOf(f.Failure.RetryAfter)
 	}
 	for i := range f.Artifacts {
 		if a := &f.Artifacts[i]; inAttempt(a.Key) {

@@ -286,6 +286,7 @@ type Finish struct {
 	State       pleat.State    `json:"state"`
 	Result      *pleat.Result  `json:"result,omitempty"`
 	Failure     *pleat.Failure `json:"failure,omitempty"`
+	RetryAfter  Seconds        `json:"retry_after_s,omitempty"` // that of Failure
 	Artifacts   []File         `json:"artifacts,omitempty"`
 	Source      pleat.RunID    `json:"source,omitempty"`
 	Shared      []string       `json:"shared,omitempty"`

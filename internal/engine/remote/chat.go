@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pleat"
+	"pleat/internal/clock"
 	"pleat/internal/facts"
 	"pleat/internal/report"
 )
@@ -131,31 +132,38 @@ func (c Chat) complete(ctx context.Context, facts, question string) (chatRespons
 	client := newClient()
 	defer client.CloseIdleConnections()
 	for {
-		status, raw, err := c.post(ctx, client, &q)
+		a, err := c.post(ctx, client, &q)
 		if err != nil {
 			return chatResponse{}, noChatAnswer(ctx, timeout)
 		}
-		reason := c.reasonOf(raw)
-		if status == http.StatusBadRequest && q.without(reason) {
+		reason := c.reasonOf(a.body)
+		if a.status == http.StatusBadRequest && q.without(reason) {
 			continue
 		}
-		if f := chatRefusal(status, reason); f != nil {
+		if f := chatRefusal(a, reason); f != nil {
 			return chatResponse{}, f
 		}
-		return readChat(raw, reason)
+		return readChat(a.body, reason)
 	}
 }
 
+// httpAnswer is an answer of the endpoint. A status is not an error.
+type httpAnswer struct {
+	status     int
+	retryAfter time.Duration // 0: the endpoint did not ask to be left alone
+	body       []byte
+}
+
 // post makes one call to POST /chat/completions.
-func (c Chat) post(ctx context.Context, client *http.Client, q *chatRequest) (status int, raw []byte, err error) {
+func (c Chat) post(ctx context.Context, client *http.Client, q *chatRequest) (httpAnswer, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
-		return 0, nil, err
+		return httpAnswer{}, err
 	}
 	address := strings.TrimRight(c.URL, "/") + "/chat/completions"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, err
+		return httpAnswer{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if c.Key != "" {
@@ -163,10 +171,11 @@ func (c Chat) post(ctx context.Context, client *http.Client, q *chatRequest) (st
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, nil, err
+		return httpAnswer{}, err
 	}
-	raw, err = io.ReadAll(io.LimitReader(resp.Body, maxChatResponse+1))
-	return resp.StatusCode, raw, errors.Join(err, resp.Body.Close())
+	a := httpAnswer{status: resp.StatusCode, retryAfter: retryAfter(resp)}
+	a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxChatResponse+1))
+	return a, errors.Join(err, resp.Body.Close())
 }
 
 // noChatAnswer returns the failure of a call that got no answer: a timeout, or an endpoint that cannot be reached. Both
@@ -179,9 +188,10 @@ func noChatAnswer(ctx context.Context, timeout time.Duration) *pleat.Failure {
 	return &pleat.Failure{Kind: pleat.FailLoad, Message: "the chat endpoint cannot be reached", Retry: true}
 }
 
-// chatRefusal returns the failure of an HTTP status, with the reason that the endpoint gives; nil: success. 429 and 5xx
+// chatRefusal returns the failure of an answer by its status, with the reason that the endpoint gives; nil: success. 429 and 5xx
 // may be retried. The reason of a refused key is not quoted, since it may have a part of it.
-func chatRefusal(status int, reason string) *pleat.Failure {
+func chatRefusal(a httpAnswer, reason string) *pleat.Failure {
+	status := a.status
 	message := fmt.Sprintf("the chat endpoint answered %d", status)
 	switch {
 	case status == http.StatusOK:
@@ -194,5 +204,10 @@ func chatRefusal(status int, reason string) *pleat.Failure {
 		message += "; the operator has to check its address and model"
 	}
 	retry := status == http.StatusTooManyRequests || status >= 500
-	return &pleat.Failure{Kind: pleat.FailLoad, Message: message, Retry: retry}
+	return &pleat.Failure{Kind: pleat.FailLoad, Message: message, Retry: retry, RetryAfter: a.retryAfter}
+}
+
+// retryAfter returns for how long an endpoint asks to be left alone; 0: it does not.
+func retryAfter(resp *http.Response) time.Duration {
+	return clock.RetryAfter(resp.Header.Get("Retry-After"), clock.Deadline(0), pleat.MaxRetryAfter)
 }

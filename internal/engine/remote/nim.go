@@ -268,7 +268,7 @@ func (c *nimCall) ready(ctx context.Context) *pleat.Failure {
 	drain(resp)
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500 {
 		message := fmt.Sprintf("the Boltz-2 endpoint is not ready: it answered %d", resp.StatusCode)
-		return &pleat.Failure{Kind: pleat.FailLoad, Message: message, Retry: true}
+		return &pleat.Failure{Kind: pleat.FailLoad, Message: message, Retry: true, RetryAfter: retryAfter(resp)}
 	}
 	return nil
 }
@@ -372,7 +372,7 @@ func (c *nimCall) refusal(ctx context.Context, resp *http.Response) *pleat.Failu
 	case s == http.StatusRequestEntityTooLarge:
 		return pleat.Failed(pleat.FailTooLarge, "the job is larger than the Boltz-2 endpoint accepts")
 	case s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable || s == http.StatusBadGateway:
-		return &pleat.Failure{Kind: pleat.FailLoad, Message: said, Retry: true}
+		return &pleat.Failure{Kind: pleat.FailLoad, Message: said, Retry: true, RetryAfter: retryAfter(resp)}
 	case s == http.StatusGatewayTimeout || s == http.StatusRequestTimeout:
 		return &pleat.Failure{Kind: pleat.FailTimeout, Message: said, Retry: true}
 	case s >= 500:

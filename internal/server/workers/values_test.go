@@ -59,3 +59,17 @@ func TestEndlessWorker(t *testing.T) {
 		}
 	}
 }
+
+// The pause that a service asked a worker for arrives with the failure.
+func TestRetryAfterArrives(t *testing.T) {
+	t.Parallel()
+	f := onSQLite(t)
+	job := f.create(withTries(2))
+	task := f.claim(f.session("gpu", newID()), storetest.FoldQueue)
+	f.post(204, about(&task, "finish"), task.Token, workerapi.Finish{
+		State:      pleat.StateFailed,
+		Failure:    &pleat.Failure{Kind: pleat.FailLoad, Message: "busy", Retry: true},
+		RetryAfter: 90,
+	}, nil)
+	storetest.AwaitLine(t, f.s, f.view(job).Run.ID, "trying again in 1m30s: busy")
+}

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"pleat"
@@ -269,7 +270,8 @@ func replaceArtifacts(t *db.Tx, run pleat.RunID, e runEnd) {
 	}
 }
 
-// retry spends one try of a run's task and queues it again, after a delay that doubles with each try from 1 s to 256 s.
+// retry spends one try of a run's task and queues it again, after a delay that doubles with each try from 1 s to 256 s,
+// or after that for which a service asked.
 // It returns false if no try is left, or if the process of an earlier attempt has died while its worker lived, as this
 // one did: the work is the cause.
 func retry(t *db.Tx, l tasks.Lease, run pleat.RunID, why *pleat.Failure) (bool, error) {
@@ -288,7 +290,11 @@ func retry(t *db.Tx, l tasks.Lease, run pleat.RunID, why *pleat.Failure) (bool, 
 			return false, err
 		}
 	}
-	tasks.Retry(t, l, why, time.Second<<min(tries-1, 8))
-	addProgress(t, run, []pleat.Progress{{Kind: pleat.ProgressLog, Line: "trying again: " + why.Message}})
+	delay, line := time.Second<<min(tries-1, 8), "trying again: "
+	if pause := min(why.RetryAfter, pleat.MaxRetryAfter); pause > delay {
+		delay, line = pause, fmt.Sprintf("trying again in %s: ", pause.Round(time.Second))
+	}
+	tasks.Retry(t, l, why, delay)
+	addProgress(t, run, []pleat.Progress{{Kind: pleat.ProgressLog, Line: line + why.Message}})
 	return true, nil
 }
