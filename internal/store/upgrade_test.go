@@ -262,7 +262,7 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 			}
 			wg.Wait()
 			applied := storetest.QueryAt(t, address, "SELECT version_id FROM "+db.VersionTable+" ORDER BY id")
-			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}, {"4"}, {"5"}}, applied); d != "" {
+			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}, {"3"}, {"4"}, {"5"}}, applied); d != "" {
 				t.Error(d)
 			}
 			if rows := storetest.QueryAt(t, address, "SELECT name FROM upgrade"); len(rows) != 1 {
