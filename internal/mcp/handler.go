@@ -52,10 +52,7 @@ func Handler(s Service) http.Handler {
 		if id := w.Header().Get("X-Request-Id"); id != "" {
 			r.Header.Set("X-Request-Id", id)
 		}
-		if !routed(w, r) {
-			return
-		}
-		agents().ServeHTTP(w, r)
+		answerMessage(w, r, agents())
 	})
 }
 

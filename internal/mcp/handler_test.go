@@ -109,17 +109,38 @@ func TestMessages(t *testing.T) {
 		text       string
 	}{
 		{"nothing", "", nil, 400, "the request body is empty"},
-		{"no JSON", "hello", nil, 400, ""},
+		{"no JSON", "hello", nil, 400, `"code":-32700`},
 		{"several messages", "[" + ping + "]", nil, 400, "send one message in each request"},
 		{"a large message", `{"x": "` + strings.Repeat("x", 1<<20) + `"}`, nil, 413, "larger than 1048576 bytes"},
 		{"another media type", ping, []string{"Content-Type", "text/plain"}, 415, ""},
 		{"a compressed message", ping, []string{"Content-Encoding", "gzip"}, 415, ""},
 		{"a client that reads no stream", ping, []string{"Accept", "application/json"}, 400, "Accept"},
 		{"another version", ping, []string{"Mcp-Protocol-Version", "1999-01-01"}, 400, "version"},
-		{"an unknown method", `{"jsonrpc": "2.0", "id": 1, "method": "keys/create"}`, nil, 400, "unsupported"},
+		{"an unknown method", `{"jsonrpc": "2.0", "id": 1, "method": "keys/create"}`, nil, 200,
+			`{"error":{"code":-32601,"message":"the method \"keys/create\" is not known"},"id":1,"jsonrpc":"2.0"}`},
+		{"an unknown method of a later version", `{"jsonrpc": "2.0", "id": 1, "method": "keys/create"}`,
+			[]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "keys/create"}, 404, `"code":-32601`},
+		{"an unknown notification", `{"jsonrpc": "2.0", "method": "keys/create"}`, nil, 400, `"code":-32601`},
+		{"a fractional id", `{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}`, nil, 400,
+			`{"error":{"code":-32600,"message":"the id is 1.5; it must be a string, or an integer of at most 2^53"},"id":null,`},
+		{"an id that is null", `{"jsonrpc": "2.0", "id": null, "method": "ping"}`, nil, 400, `"code":-32600`},
+		{"an id that is true", `{"jsonrpc": "2.0", "id": true, "method": "ping"}`, nil, 400, `"code":-32600`},
+		{"an id that is an object", `{"jsonrpc": "2.0", "id": {}, "method": "ping"}`, nil, 400, `"code":-32600`},
+		{"an id that no number keeps", `{"jsonrpc": "2.0", "id": 9007199254740993000, "method": "ping"}`, nil, 400,
+			`"code":-32600`},
+		{"an id that is text", `{"jsonrpc": "2.0", "id": "a", "method": "ping"}`, nil, 200, `"id":"a"`},
+		{"a method that is no text", `{"jsonrpc": "2.0", "id": 1, "method": 5}`, nil, 400, `"code":-32600`},
+		{"another JSON-RPC", `{"jsonrpc": "1.0", "id": 1, "method": "ping"}`, nil, 400, `"code":-32600`},
+		{"no object", `"ping"`, nil, 400, `"code":-32600`},
+		{"a tool whose arguments are null", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` +
+			`{"name":"list_models","arguments":null}}`, nil, 200, `"structuredContent"`},
+		{"a prompt whose arguments are null", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":` +
+			`{"name":"fold-and-judge","arguments":null}}`, nil, 200, "-32602"},
+		{"a tool whose arguments are text", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` +
+			`{"name":"list_models","arguments":"{}"}}`, nil, 200, `"isError":true`},
 		{"an unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sh"}}`, nil, 200, "-32602"},
 		{"a task without parameters", `{"jsonrpc":"2.0","id":1,"method":"tasks/get"}`, nil, 200, "-32021"},
-		{"a tool without parameters", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 400, "params"},
+		{"a tool without parameters", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 200, `"code":-32600`},
 		{"a prompt without parameters", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"screen"}}`, nil,
 			200, "-32602"},
 		{"logging, which is not declared", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":` +
@@ -129,6 +150,9 @@ func TestMessages(t *testing.T) {
 		res, body := s.post(t, test.body, test.header...)
 		if res.StatusCode != test.status || !strings.Contains(body, test.text) {
 			t.Errorf("%s: the answer is %d %s", test.what, res.StatusCode, body)
+		}
+		if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+			t.Errorf("%s: the answer is %s", test.what, res.Header.Get("Content-Type"))
 		}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {

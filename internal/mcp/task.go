@@ -1,10 +1,8 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -103,42 +101,16 @@ func addTasks(s *sdk.Server, clients callers) error {
 // headersSince is the version of the protocol from which headers repeat what proxies route by.
 const headersSince = "2026-07-28"
 
-// routed reports whether a request for a task repeats the id of the task in its header Mcp-Name, and answers it if not:
-// proxies route by the header. The SDK checks the header for the methods that it knows, and Mcp-Method for all.
-func routed(w http.ResponseWriter, r *http.Request) bool {
-	if !strings.HasPrefix(r.Header.Get("Mcp-Method"), "tasks/") || r.Header.Get("Mcp-Protocol-Version") < headersSince {
+// routed reports whether a message for a task repeats the id of the task in the header Mcp-Name: proxies route by the
+// header. The SDK checks the header for the methods that it knows, and Mcp-Method for all.
+func (m *message) routed(h http.Header) bool {
+	if !strings.HasPrefix(h.Get("Mcp-Method"), "tasks/") || h.Get("Mcp-Protocol-Version") < headersSince {
 		return true
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		http.Error(w, "failed to read body", http.StatusBadRequest)
-		return false
+	var params struct {
+		ID string `json:"taskId"`
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	var message struct {
-		ID     json.RawMessage `json:"id"`
-		Params struct {
-			ID string `json:"taskId"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(body, &message) != nil || r.Header.Get("Mcp-Name") == message.Params.ID {
-		return true
-	}
-	b, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0",
-		"id":      message.ID,
-		"error": jsonrpc.Error{
-			Code:    sdk.CodeHeaderMismatch,
-			Message: "header mismatch: Mcp-Name must be the taskId of the request",
-		},
-	})
-	if err != nil {
-		return true // an id that is not JSON; the SDK refuses it
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(b)
-	return false
+	return json.Unmarshal(m.params, &params) != nil || h.Get("Mcp-Name") == params.ID
 }
 
 // declares reports whether a request declares the extension.

@@ -46,7 +46,7 @@ type handler[In, Out any] func(ctx context.Context, s session, in *In) (out Out,
 func does[In, Out any](t tool, h handler[In, Out]) tool {
 	t.in, t.out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	t.call = func(ctx context.Context, s session, arguments []byte) (*sdk.CallToolResult, error) {
-		if len(arguments) == 0 {
+		if len(arguments) == 0 || string(arguments) == "null" { // some clients send null for a call without any
 			arguments = []byte("{}")
 		}
 		in := new(In)
