@@ -218,6 +218,7 @@ func (a *App) newServer(
 		Config: route.Config{
 			PublicURL:      public,
 			Hosts:          c.Hosts,
+			AgentOrigins:   c.MCPOrigins,
 			MaxBody:        int64(c.MaxBody),
 			Rate:           c.Rate,
 			TrustedProxies: trusted,

@@ -131,6 +131,12 @@ func (c *Config) checkAddresses() error {
 		}
 		*u.value = strings.TrimRight(*u.value, "/")
 	}
+	for _, origin := range c.MCPOrigins {
+		if !isOrigin(origin) {
+			return c.Errorf("mcp-origins", "has %q; it must be an origin as browsers send it, such as "+
+				"https://chat.example.org, without a path", printable(origin))
+		}
+	}
 	if u, err := url.Parse(c.PublicURL); err == nil && u.Path != "" {
 		return c.Errorf("public-url", "is %q; it must have no path: the service needs a host name or a port of its "+
 			"own, such as https://fold.example.org", printable(c.PublicURL))
@@ -142,6 +148,15 @@ func (c *Config) checkAddresses() error {
 func isBaseURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && isHTTP(u) && u.RawQuery == "" && u.Fragment == ""
+}
+
+// isOrigin reports whether the text is the origin of pages as browsers write it in the header Origin: in lower case, and
+// with a port only where it is not that of the scheme (RFC 6454, section 6.2).
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	standard := map[string]string{"http": ":80", "https": ":443"}
+	return err == nil && isHTTP(u) && text == u.Scheme+"://"+strings.ToLower(u.Host) && !strings.Contains(u.Host, "*") &&
+		!strings.HasSuffix(u.Host, standard[u.Scheme]) && !strings.HasSuffix(u.Host, ":")
 }
 
 // isHTTP reports whether the URL has the scheme http or https and a host.

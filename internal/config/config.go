@@ -34,9 +34,10 @@ type Config struct {
 	Addr          string
 	PublicURL     string
 	Hosts         []string
-	Quota         int // jobs per user and UTC day
-	WorkflowQuota int // workflows per user and UTC day
-	BatchQuota    int // rows of batches per user and UTC day
+	MCPOrigins    []string // whose pages may call /mcp
+	Quota         int      // jobs per user and UTC day
+	WorkflowQuota int      // workflows per user and UTC day
+	BatchQuota    int      // rows of batches per user and UTC day
 	MaxBody       Bytes
 	Library       Bytes // of one user, as are LibraryItems and Drafts
 	LibraryItems  int

@@ -77,6 +77,9 @@ func (c *Config) serverSettings() []Setting {
 		setting("hosts", &c.Hosts,
 			"additional host names, separated by commas, for which the browser's session cookie is accepted; "+
 				"the public URL's host and loopback addresses are always accepted"),
+		setting("mcp-origins", &c.MCPOrigins,
+			"origins, separated by commas, whose pages may call /mcp from a browser with a key of their user, such as "+
+				"https://chat.example.org; empty: the service's own pages alone"),
 		setting("quota", &c.Quota,
 			"jobs that a user may create per UTC day, for users without a quota of their own").between(1, 0, ""),
 		setting("workflow-quota", &c.WorkflowQuota,

@@ -47,6 +47,72 @@ func TestNoAgents(t *testing.T) {
 	}
 }
 
+// A page of an origin that the operator names may call /mcp, ask whether it may, and read every answer, refusals
+// included; a page of any other may not. No cookie ever counts.
+func TestAgentOrigins(t *testing.T) {
+	t.Parallel()
+	const named, other = "https://claude.ai", "https://claude.ai.example.org"
+	h := agents(t, func(c *server.Config) { c.AgentOrigins = []string{named} },
+		func(_ http.Handler, w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
+	for _, test := range []struct {
+		method, path, origin, key string
+		status                    int
+		allowed                   string
+	}{
+		{"OPTIONS", "/mcp", named, "", 204, named},
+		{"OPTIONS", "/mcp/", named, "", 204, named},
+		{"POST", "/mcp", named, h.key, 200, named},
+		{"POST", "/mcp/", named, h.key, 200, named},
+		{"POST", "/mcp", named, "", 401, named},
+		{"GET", "/mcp", named, h.key, 405, named},
+		{"GET", "/.well-known/oauth-protected-resource", named, "", 200, named},
+		{"GET", "/.well-known/oauth-protected-resource/mcp", named, "", 200, named},
+		{"GET", "/.well-known/oauth-protected-resource/mcp/", named, "", 200, named},
+		{"OPTIONS", "/.well-known/oauth-protected-resource/mcp", named, "", 204, named},
+		{"GET", "/v1/usage", named, h.key, 200, ""},
+		{"OPTIONS", "/v1/usage", named, "", 405, ""},
+		{"OPTIONS", "/mcp", other, "", 403, ""},
+		{"POST", "/mcp", other, h.key, 403, ""},
+		{"POST", "/mcp", "http://claude.ai", h.key, 403, ""},
+		{"POST", "/mcp", named + ":8443", h.key, 403, ""},
+		{"OPTIONS", "/mcp", "null", "", 403, ""},
+		{"POST", "/mcp", "null", h.key, 403, ""},
+	} {
+		headers := []string{"Origin", test.origin, "Access-Control-Request-Method", "POST"}
+		if test.key != "" {
+			headers = append(headers, "Authorization", "Bearer "+test.key)
+		}
+		body := ""
+		if test.method == "POST" {
+			body = `{"id":1}`
+		}
+		r := h.ask(test.method, test.path, body, headers...)
+		what := test.method + " " + test.path + " of " + test.origin
+		if r.status != test.status || r.header.Get("Access-Control-Allow-Origin") != test.allowed {
+			t.Errorf("%s: %d, allowed is %q: %s", what, r.status, r.header.Get("Access-Control-Allow-Origin"), r.body)
+		}
+		if r.status == 403 && !strings.Contains(r.body, "the setting mcp-origins") {
+			t.Errorf("%s: the refusal does not name the setting: %s", what, r.body)
+		}
+		if r.header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: cookies are allowed", what)
+		}
+	}
+	r := h.ask("OPTIONS", "/mcp", "", "Origin", named)
+	for header, want := range map[string][]string{
+		"Access-Control-Allow-Methods":  {"POST"},
+		"Access-Control-Allow-Headers":  {"Authorization", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version"},
+		"Access-Control-Expose-Headers": {"Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate"},
+		"Vary":                          {"Origin"},
+	} {
+		for _, name := range want {
+			if !strings.Contains(r.header.Get(header), name) {
+				t.Errorf("%s is %q; it lacks %s", header, r.header.Get(header), name)
+			}
+		}
+	}
+}
+
 // callUsage answers a message by a call of the service with the credential of the message.
 func callUsage(t *testing.T, service http.Handler, w http.ResponseWriter, r *http.Request) {
 	t.Helper()

@@ -173,7 +173,7 @@ func (s *Server) newService(cfg *Config, d *Deps, blobs *blob.Monitor, demand *p
 		Metrics:      promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}),
 		MetricsToken: cfg.MetricsToken,
 		OpenMetrics:  cfg.OpenMetrics,
-		AgentCalls:   fair.Streams{Each: cfg.Streams, Of: "calls of " + service.AgentPath},
+		AgentCalls:   fair.Streams{Each: cfg.Streams, Of: "calls of " + route.AgentPath},
 	}
 	if d.Issuer != nil {
 		h.Issuer = d.Issuer.Name()

@@ -129,7 +129,7 @@ type Server struct {
 // New creates a server. It fails if the public URL is not an http or https URL. It starts no goroutine, does not use
 // the store, and leaves the OpenAPI document to the first request for it.
 func New(cfg Config, d Deps) (*Server, error) {
-	site, err := route.NewSite(cfg.PublicURL, cfg.Hosts)
+	site, err := route.NewSite(&cfg.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 // newHandler returns the handler of all routes and of the page; nil: a line of HTML instead.
 func (s *Server) newHandler(routes []route.Route, page http.Handler) http.Handler {
 	m := s.core.Mux(routes)
-	for _, rt := range []route.Route{s.service.AgentRoute(), s.service.AgentMetadataRoute()} {
+	for _, rt := range s.service.AgentRoutes() {
 		m.Handle(rt.Pattern, s.core.Serve(rt))
 	}
 	if page == nil {

@@ -33,6 +33,9 @@ type Config struct {
 	PublicURL string
 	// Hosts lists additional host names for which the session cookie is accepted, besides PublicURL's and loopback.
 	Hosts []string
+	// AgentOrigins lists the origins whose pages may call AgentPath, besides the service's own, as browsers send them:
+	// https://chat.example.org.
+	AgentOrigins []string
 	// MaxBody bounds a large request body, in bytes; 0: api.MaxBody, which docs/interface.md promises.
 	MaxBody int64
 	// TrustedProxies are the networks of the proxies in front of this server, whose X-Forwarded-For is believed; none:

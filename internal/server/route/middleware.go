@@ -49,6 +49,7 @@ func (k *Core) Middleware(m *http.ServeMux) http.Handler {
 		if k.site.secure {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
 		}
+		k.site.forPages(h, r)
 		k.meters.flying.Inc()
 		defer func() {
 			k.meters.flying.Dec()

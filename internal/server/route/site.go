@@ -14,16 +14,18 @@ type Site struct {
 	// Base is the public address without a slash at its end. Every link begins with it.
 	Base string
 
-	public      *url.URL
-	hosts       map[string]bool // in small letters
-	cookie      string          // name of the cookie that holds a browser's session
-	shareCookie string          // name of the cookie that holds the token of a link
-	secure      bool
+	public *url.URL
+	hosts  map[string]bool // in small letters
+	// agentOrigins are the origins whose pages may call AgentPath, as browsers send them.
+	agentOrigins map[string]bool
+	cookie       string // name of the cookie that holds a browser's session
+	shareCookie  string // name of the cookie that holds the token of a link
+	secure       bool
 }
 
-// NewSite returns the site of a public address. It fails if that is not an http or https URL without a path. hosts are
-// further names of the service.
-func NewSite(publicURL string, hosts []string) (*Site, error) {
+// NewSite returns the site of a configuration. It fails if its PublicURL is not an http or https URL without a path.
+func NewSite(cfg *Config) (*Site, error) {
+	publicURL := cfg.PublicURL
 	u, err := url.Parse(publicURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -35,10 +37,14 @@ func NewSite(publicURL string, hosts []string) (*Site, error) {
 		hosts: map[string]bool{
 			"localhost": true, "127.0.0.1": true, "::1": true, strings.ToLower(u.Hostname()): true,
 		},
-		secure: u.Scheme == "https",
+		agentOrigins: map[string]bool{},
+		secure:       u.Scheme == "https",
 	}
-	for _, name := range hosts {
+	for _, name := range cfg.Hosts {
 		s.hosts[strings.ToLower(name)] = true
+	}
+	for _, origin := range cfg.AgentOrigins {
+		s.agentOrigins[origin] = true
 	}
 	s.cookie, s.shareCookie = cookieName(s.Base, "pleat_session"), cookieName(s.Base, "pleat_share")
 	return s, nil

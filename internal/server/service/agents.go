@@ -11,35 +11,59 @@ import (
 	"pleat/internal/server/route"
 )
 
-// AgentPath is where programs that speak the Model Context Protocol call the service, and metadataPath where RFC 9728
-// has the document about it.
-const (
-	AgentPath    = "/mcp"
-	metadataPath = "/.well-known/oauth-protected-resource"
-)
-
 // maxAgentBody bounds a message of the Model Context Protocol, in bytes.
 const maxAgentBody = 1 << 20
 
-// AgentRoute is POST /mcp. It is not in the OpenAPI document, since its protocol is another. The tools behind it call
-// the routes of this server with the caller's key; their scopes, limits and quotas apply there.
-func (h *Handlers) AgentRoute() route.Route {
+// AgentRoutes are the routes of the Model Context Protocol that are not in the OpenAPI document, since its protocol is
+// another. Both forms of an address are served: a redirect would lose the body of a message, and RFC 9728 makes the
+// address of the metadata from that of the resource.
+func (h *Handlers) AgentRoutes() []route.Route {
+	resource := route.MetadataPath + route.AgentPath
+	routes := []route.Route{
+		h.agentRoute(route.AgentPath),
+		h.agentRoute(route.AgentPath + "/{$}"),
+		h.metadataRoute(resource),
+		h.metadataRoute(resource + "/{$}"),
+	}
+	for _, path := range []string{
+		route.AgentPath, route.AgentPath + "/{$}", route.MetadataPath, resource, resource + "/{$}",
+	} {
+		routes = append(routes, h.preflightRoute(path))
+	}
+	return routes
+}
+
+// agentRoute is POST /mcp. The tools behind it call the routes of this server with the caller's key; their scopes,
+// limits and quotas apply there.
+func (h *Handlers) agentRoute(path string) route.Route {
 	return route.Route{
 		ID:      "callAgent",
-		Pattern: "POST " + AgentPath,
+		Pattern: "POST " + path,
 		Section: "Operation",
 		Probed:  true,
-		Who:     route.AnyBearer(metadataPath + AgentPath),
+		Who:     route.AnyBearer(route.MetadataPath + route.AgentPath),
 		Summary: "Call the service by the Model Context Protocol",
 		Handler: route.Answers(openapi.AnyObject, h.callAgent),
 	}
 }
 
+// preflightRoute answers browsers before they send the requests of pages of other sites.
+func (h *Handlers) preflightRoute(path string) route.Route {
+	return route.Route{
+		ID:      "askForAgent",
+		Pattern: "OPTIONS " + path,
+		Section: "Operation",
+		Who:     route.Open(),
+		Summary: "Ask whether a page may call the service by the Model Context Protocol",
+		Handler: route.Answers(openapi.AnyObject, func(_ context.Context, c *route.Call) error { return c.Preflight() }),
+	}
+}
+
 // metadataRoute is the document of RFC 9728 about /mcp.
-func (h *Handlers) metadataRoute() route.Route {
+func (h *Handlers) metadataRoute(path string) route.Route {
 	return route.Route{
 		ID:      "getResourceMetadata",
-		Pattern: "GET " + metadataPath,
+		Pattern: "GET " + path,
 		Section: "Agents",
 		Who:     route.Open(),
 		Summary: "Read how clients of the Model Context Protocol identify themselves",
@@ -47,16 +71,8 @@ func (h *Handlers) metadataRoute() route.Route {
 	}
 }
 
-// AgentMetadataRoute is metadataRoute with the path of /mcp at its end, where some clients look for it. It is not in
-// the OpenAPI document.
-func (h *Handlers) AgentMetadataRoute() route.Route {
-	rt := h.metadataRoute()
-	rt.Pattern += AgentPath
-	return rt
-}
-
 // callAgent is POST /mcp: it checks the caller and hands the message to Handlers.Agents. Any user, by a
-// bearer token. 401: there is none, or it is not valid; 403: a page of another site sent the request; 404: this server
+// bearer token. 401: there is none, or it is not valid; 403: a page of a site that may not call sent the request; 404: this server
 // does not have the protocol; 429: the caller has too many such calls under way.
 func (h *Handlers) callAgent(ctx context.Context, c *route.Call) error {
 	if h.Agents == nil {
@@ -65,9 +81,8 @@ func (h *Handlers) callAgent(ctx context.Context, c *route.Call) error {
 	if c.Who.User == "" {
 		return pleat.ErrUnauthorized
 	}
-	if c.R.Header.Get("Origin") != "" && !c.Site().OwnOrigin(c.R) {
-		return pleat.Errorf(pleat.CodeForbidden, "the Origin is %q; pages of other sites may not call this address",
-			pleat.Clip(c.R.Header.Get("Origin")))
+	if err := c.Site().CheckAgentPage(c.R); err != nil {
+		return err
 	}
 	body, done, err := c.RequiredBody(maxAgentBody)
 	defer done()
@@ -92,7 +107,7 @@ func (h *Handlers) callAgent(ctx context.Context, c *route.Call) error {
 // resourceMetadata is GET /.well-known/oauth-protected-resource. Everyone.
 func (h *Handlers) resourceMetadata(_ context.Context, c *route.Call) (api.ResourceMetadata, error) {
 	out := api.ResourceMetadata{
-		Resource:      c.Site().Base + AgentPath,
+		Resource:      c.Site().Base + route.AgentPath,
 		Name:          "Pleat",
 		BearerMethods: []string{"header"},
 		Documentation: c.Site().Base + "/docs",

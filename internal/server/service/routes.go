@@ -66,5 +66,5 @@ func (h *Handlers) Routes() []route.Route {
 	for i := range probed {
 		probed[i].Probed = true
 	}
-	return append(probed, h.metadataRoute())
+	return append(probed, h.metadataRoute(route.MetadataPath))
 }
