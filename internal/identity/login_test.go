@@ -182,7 +182,7 @@ func TestForgedIDTokens(t *testing.T) {
 		"no token":    {"x", "not a signed JWT"},
 		"no base64":   {"?.?.?", "not a signed JWT"},
 		"no JSON":     {"e30.bnVsbA.e30", "not a signed JWT"},
-		"long":        {strings.Repeat("x", 17<<10), "more than 16384 bytes"},
+		"long":        {strings.Repeat("x", 17<<10), "more than 16 KiB, most often because the sign-in service lists many groups"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempt, answer := w.begin(t)

@@ -14,8 +14,14 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
+// MaxToken bounds a token of the issuer, in bytes.
+const MaxToken = 16 << 10
+
+// ManyGroups says why a token is too large, and what helps: nothing else in a token grows so.
+const ManyGroups = "most often because the sign-in service lists many groups in it; ask the operator to let it send " +
+	"only the groups that this service needs"
+
 const (
-	maxToken    = 16 << 10         // bytes
 	maxLifetime = 24 * time.Hour   // of a token
 	maxSkew     = 60 * time.Second // that the issuer's clock may be ahead
 )
@@ -68,8 +74,8 @@ func parseToken(text string) (header, times, claims, error) {
 	var h header
 	var t times
 	parts := strings.Split(text, ".")
-	if len(text) > maxToken {
-		return h, t, nil, refused(fmt.Sprintf("The token has more than %d bytes", maxToken))
+	if len(text) > MaxToken {
+		return h, t, nil, refused(fmt.Sprintf("The token has more than %d KiB, %s", MaxToken>>10, ManyGroups))
 	}
 	if len(parts) != 3 {
 		return h, t, nil, refused("The token is not a signed JWT: it must have three parts that dots separate")

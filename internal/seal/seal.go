@@ -251,6 +251,9 @@ const keyStart = "pleat_"
 // NewKey returns an API key: «pleat_» and 256 random bits in base64url.
 func NewKey() string { return keyStart + newSecret() }
 
+// IsKey reports whether a text begins as an API key does.
+func IsKey(text string) bool { return strings.HasPrefix(text, keyStart) }
+
 // SessionPrefix begins the id of every session of a person who signed in. No API key begins so.
 const SessionPrefix = "pleatlogin_"
 

@@ -227,6 +227,21 @@ func TestKeyMakesNoStrongerKey(t *testing.T) {
 	}
 }
 
+// A key that was pasted with white space or invisible characters around it signs in.
+func TestPastedKey(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	for _, around := range []string{`%s`, ` %s\n`, `\u00a0%s\u200b`, `\ufeff%s\r\n`} {
+		body := `{"key":"` + strings.Replace(around, "%s", h.key, 1) + `"}`
+		if r := h.ask("POST", "/v1/session", body); r.status != 200 {
+			t.Errorf("%s: the answer is %d %s", around, r.status, r.body)
+		}
+	}
+	if r := h.ask("GET", "/v1/usage", nil, "Authorization", "Bearer   "+h.key+" "); r.status != 200 {
+		t.Errorf("white space around the key in the header: the answer is %d %s", r.status, r.body)
+	}
+}
+
 // An expired key is refused from that moment on, and so is what it opened.
 func TestExpiredKey(t *testing.T) {
 	t.Parallel()

@@ -31,10 +31,14 @@ func (h *Handlers) openSession(ctx context.Context, c *route.Call, in *api.OpenS
 			"as one; where that is its own page, its operator sets public-url to the address of the page, or the "+
 			"proxy passes the Host header on", pleat.Clip(from), pleat.Clip(c.R.Host))
 	}
-	if in.Key == "" {
+	key := route.Pasted(in.Key)
+	if key == "" {
 		return api.Session{}, pleat.InvalidField("key", " is required; it must be an API key")
 	}
-	who, err := c.SignIn(ctx, in.Key)
+	if err := route.CheckPasted("key", key); err != nil {
+		return api.Session{}, err
+	}
+	who, err := c.SignIn(ctx, key)
 	if err != nil {
 		return api.Session{}, err
 	}

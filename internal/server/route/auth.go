@@ -3,10 +3,12 @@ package route
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"pleat"
+	"pleat/internal/identity"
 	"pleat/internal/seal"
 	"pleat/internal/store/people"
 )
@@ -15,6 +17,7 @@ import (
 type Credential struct {
 	Sent              bool   // the request had one, valid or not
 	token             string // of the issuer, by which it is a login; empty: it is none
+	fault             string // what is wrong with its form, as a sentence; empty: nothing that is known
 	people.Credential        // a session is a browser's cookie; an empty hash: it is malformed
 }
 
@@ -58,22 +61,29 @@ func CookieCredential(id string) Credential {
 	return Credential{Sent: true, Credential: people.Credential{Hash: seal.HashKey(id), Session: !login, Login: login}}
 }
 
-// KeyCredential returns the credential of an API key. A text that is too long to be one has no hash, so that no request
-// makes the server hash a large header.
+// KeyCredential returns the credential of an API key. A text that cannot be one has no hash, so that no request makes
+// the server hash a large header.
 func KeyCredential(key string) Credential {
-	if key == "" || len(key) > 256 {
+	if key == "" {
+		return Credential{Sent: true}
+	}
+	if what := misplaced(key); what != "" {
+		return malformed("The key " + what + "; it must be sent as it was issued")
+	}
+	if len(key) > 256 {
 		return Credential{Sent: true}
 	}
 	return Credential{Sent: true, Credential: people.Credential{Hash: seal.HashKey(key)}}
 }
 
-// maxToken bounds a token of the issuer, in bytes.
-const maxToken = 16 << 10
-
-// tokenCredential returns the credential of a bearer token: a token of the issuer has two dots, an API key none.
+// tokenCredential returns the credential of a bearer token, an API key or a token of the issuer.
 func tokenCredential(token string) Credential {
-	if strings.Count(token, ".") != 2 || len(token) > maxToken {
+	switch {
+	case !isToken(token) || misplaced(token) != "":
 		return KeyCredential(token)
+	case len(token) > identity.MaxToken:
+		return malformed(fmt.Sprintf("The token in Authorization has more than %d KiB, %s", identity.MaxToken>>10,
+			identity.ManyGroups))
 	}
 	return Credential{Sent: true, token: token,
 		Credential: people.Credential{Hash: seal.HashKey(token), Login: true}}
@@ -84,7 +94,7 @@ func tokenCredential(token string) Credential {
 // due.
 func (k *Core) identify(ctx context.Context, cred Credential) (people.Principal, error) {
 	if cred.Hash == "" {
-		return people.Principal{}, pleat.ErrUnauthorized
+		return people.Principal{}, cred.refusal()
 	}
 	err := k.callers.confirm(ctx, cred)
 	var p people.Principal
@@ -191,7 +201,7 @@ func bearerOf(r *http.Request) Credential {
 	case r.Header.Get("Authorization") == "":
 		return Credential{}
 	case !ok:
-		return Credential{Sent: true}
+		return wrongScheme(r.Header.Get("Authorization"))
 	}
 	return tokenCredential(token)
 }

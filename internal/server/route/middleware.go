@@ -61,7 +61,7 @@ func (k *Core) Middleware(m *http.ServeMux) http.Handler {
 		}()
 		if headerBytes(r) > MaxHeader {
 			writeError(c.W, http.StatusRequestHeaderFieldsTooLarge,
-				fmt.Sprintf("the request's address and header have more than %d KiB", MaxHeader>>10))
+				headerTooLarge(r))
 			return
 		}
 		m.ServeHTTP(c.W, c.R)
