@@ -89,8 +89,8 @@ func answerMessage(w http.ResponseWriter, r *http.Request, agents http.Handler) 
 	}
 }
 
-// What the texts begin with by which the SDK refuses a message because of its method, and one without what its method
-// needs. It has no error for either that can be compared.
+// The beginnings of the texts by which the SDK refuses a message because of its method, and one that lacks what its
+// method needs. It has no error for either that can be compared.
 const (
 	unknownMethod  = "JSON RPC not handled"
 	invalidMessage = "invalid request"

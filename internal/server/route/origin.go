@@ -14,7 +14,8 @@ const (
 	MetadataPath = "/.well-known/oauth-protected-resource"
 )
 
-// What pages of Config.AgentOrigins may send and read, as the transport of the protocol and its authorization use it.
+// The methods and headers that pages of Config.AgentOrigins may send and read, as the transport of the protocol and its
+// authorization use them.
 const (
 	pageMethods = "GET, POST"
 	pageSends   = "Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, " +
