@@ -16,19 +16,12 @@ export class DamagedFileError extends Error {
 /** The largest file that is read as a stream and compared, in bytes: to compare it, memory must hold it. */
 const largestStream = 256 << 20
 
-/** The SHA-256 that the entity tag of a whole file holds, if it does. That of a file sent with gzip ends with -gzip. */
-function stated(response: Response): string | undefined {
-  if (response.status !== 200) return undefined
-  return /^(?:W\/)?"([0-9a-f]{64})(?:-gzip)?"$/.exec(response.headers.get('ETag') ?? '')?.[1]
-}
-
 /**
- * Compares a file with the SHA-256 in its entity tag, and returns a response with the same content. It throws a
+ * Compares a file with the SHA-256 that the service states, and returns a response with the same content. It throws a
  * DamagedFileError where they differ. A browser can compare only in pages by HTTPS and of localhost.
  */
-export async function compared(response: Response, asStream: boolean): Promise<Response> {
-  const want = stated(response)
-  if (!want || !globalThis.crypto?.subtle) return response
+export async function compared(response: Response, want: string, asStream: boolean): Promise<Response> {
+  if (!globalThis.crypto?.subtle) return response
   if (asStream && Number(response.headers.get('Content-Length') ?? 0) > largestStream) return response
   let content: ArrayBuffer
   try {
