@@ -150,13 +150,14 @@ func isBaseURL(text string) bool {
 	return err == nil && isHTTP(u) && u.RawQuery == "" && u.Fragment == ""
 }
 
-// isOrigin reports whether the text is the origin of pages as browsers write it in the header Origin: in lower case, and
-// with a port only where it is not that of the scheme (RFC 6454, section 6.2).
+// isOrigin reports whether the text is the origin of pages as browsers write it in the header Origin: in lower case,
+// and with a port only where it is not that of the scheme (RFC 6454, section 6.2).
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	standard := map[string]string{"http": ":80", "https": ":443"}
-	return err == nil && isHTTP(u) && text == u.Scheme+"://"+strings.ToLower(u.Host) && !strings.Contains(u.Host, "*") &&
-		!strings.HasSuffix(u.Host, standard[u.Scheme]) && !strings.HasSuffix(u.Host, ":")
+	return err == nil && isHTTP(u) && text == u.Scheme+"://"+strings.ToLower(u.Host) &&
+		!strings.Contains(u.Host, "*") && !strings.HasSuffix(u.Host, standard[u.Scheme]) &&
+		!strings.HasSuffix(u.Host, ":")
 }
 
 // isHTTP reports whether the URL has the scheme http or https and a host.

@@ -161,7 +161,8 @@ func TestMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Authorization", "Bearer "+s.key)
-		if res, _ := do(t, req); res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "OPTIONS, POST" {
+		res, _ := do(t, req)
+		if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "OPTIONS, POST" {
 			t.Errorf("%s: the status is %d, Allow is %s", method, res.StatusCode, res.Header.Get("Allow"))
 		}
 	}

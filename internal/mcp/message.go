@@ -29,7 +29,10 @@ func readMessage(body []byte) (message, *jsonrpc.Error) {
 	var fields map[string]json.RawMessage
 	switch err := json.Unmarshal(body, &fields); {
 	case !json.Valid(body):
-		return message{}, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the message is not JSON: " + err.Error()}
+		return message{}, &jsonrpc.Error{
+			Code:    jsonrpc.CodeParseError,
+			Message: "the message is not JSON: " + err.Error(),
+		}
 	case err != nil || fields == nil:
 		return message{}, invalidRequest("the message is not an object")
 	}
@@ -61,8 +64,8 @@ func invalidRequest(format string, args ...any) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
 }
 
-// answerMessage answers a message by the SDK. Every refusal is an error of JSON-RPC, also where the SDK refuses in plain
-// text.
+// answerMessage answers a message by the SDK. Every refusal is an error of JSON-RPC, also where the SDK refuses in
+// plain text.
 func answerMessage(w http.ResponseWriter, r *http.Request, agents http.Handler) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -97,8 +100,8 @@ const (
 )
 
 // refusal returns the error for a text in which the SDK refuses a message, and the status. A request that the transport
-// has accepted is answered with 200, as every other error of a method is: clients take another status for a fault of the
-// connection.
+// has accepted is answered with 200, as every other error of a method is: clients take another status for a fault of
+// the connection.
 func (m *message) refusal(status int, text string) (int, *jsonrpc.Error) {
 	fault := invalidRequest("%s", visible(text, maxText))
 	switch {

@@ -188,8 +188,8 @@ func noChatAnswer(ctx context.Context, timeout time.Duration) *pleat.Failure {
 	return &pleat.Failure{Kind: pleat.FailLoad, Message: "the chat endpoint cannot be reached", Retry: true}
 }
 
-// chatRefusal returns the failure of an answer by its status, with the reason that the endpoint gives; nil: success. 429
-// and 5xx may be retried. The reason of a refused key is not quoted, since it may have a part of it.
+// chatRefusal returns the failure of an answer by its status, with the reason that the endpoint gives; nil: success.
+// 429 and 5xx may be retried. The reason of a refused key is not quoted, since it may have a part of it.
 func chatRefusal(a httpAnswer, reason string) *pleat.Failure {
 	status := a.status
 	message := fmt.Sprintf("the chat endpoint answered %d", status)

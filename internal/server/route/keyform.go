@@ -56,7 +56,8 @@ func wrongScheme(header string) Credential {
 	text := strings.TrimLeft(header, `"' `)
 	switch {
 	case seal.IsKey(text):
-		return malformed("The Authorization header has a key without its scheme; it must be Bearer, a space and the key")
+		return malformed("The Authorization header has a key without its scheme; it must be Bearer, a space and " +
+			"the key")
 	case isToken(text) && !strings.Contains(text, " "):
 		return malformed("The Authorization header has a token without its scheme; it must be Bearer, a space and " +
 			"the token")

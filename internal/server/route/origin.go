@@ -43,8 +43,8 @@ func (s *Site) CheckAgentPage(r *http.Request) error {
 	if origin == "" || s.agentOrigins[origin] || s.OwnOrigin(r) {
 		return nil
 	}
-	return pleat.Errorf(pleat.CodeForbidden, "the Origin is %q; its pages may call this address only if the operator of "+
-		"this service adds it to the setting mcp-origins", pleat.Clip(origin))
+	return pleat.Errorf(pleat.CodeForbidden, "the Origin is %q; its pages may call this address only if the operator "+
+		"of this service adds it to the setting mcp-origins", pleat.Clip(origin))
 }
 
 // Preflight answers a browser that asks whether a page may send a request (Fetch, section 3.3.5).

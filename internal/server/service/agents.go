@@ -55,7 +55,9 @@ func (h *Handlers) preflightRoute(path string) route.Route {
 		Section: "Operation",
 		Who:     route.Open(),
 		Summary: "Ask whether a page may call the service by the Model Context Protocol",
-		Handler: route.Answers(openapi.AnyObject, func(_ context.Context, c *route.Call) error { return c.Preflight() }),
+		Handler: route.Answers(openapi.AnyObject, func(_ context.Context, c *route.Call) error {
+			return c.Preflight()
+		}),
 	}
 }
 
@@ -71,8 +73,8 @@ func (h *Handlers) metadataRoute(path string) route.Route {
 	}
 }
 
-// callAgent is POST /mcp: it checks the caller and hands the message to Handlers.Agents. Any user, by a
-// bearer token. 401: there is none, or it is not valid; 403: a page of a site that may not call sent the request; 404: this server
+// callAgent is POST /mcp: it checks the caller and hands the message to Handlers.Agents. Any user, by a bearer token.
+// 401: there is none, or it is not valid; 403: a page of a site that may not call sent the request; 404: this server
 // does not have the protocol; 429: the caller has too many such calls under way.
 func (h *Handlers) callAgent(ctx context.Context, c *route.Call) error {
 	if h.Agents == nil {

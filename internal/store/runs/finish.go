@@ -271,8 +271,8 @@ func replaceArtifacts(t *db.Tx, run pleat.RunID, e runEnd) {
 }
 
 // retry spends one try of a run's task and queues it again, after a delay that doubles with each try from 1 s to 256 s,
-// or that for which a service asked if it is longer. It returns false if no try is left, or if the process of an earlier
-// attempt has died while its worker lived, as this one did: the work is the cause.
+// or that for which a service asked if it is longer. It returns false if no try is left, or if the process of an
+// earlier attempt has died while its worker lived, as this one did: the work is the cause.
 func retry(t *db.Tx, l tasks.Lease, run pleat.RunID, why *pleat.Failure) (bool, error) {
 	tries, limit, err := tasks.SpendTry(t, l.Task)
 	if err != nil {

@@ -32,8 +32,8 @@ type EndpointSettings struct {
 
 // PutEndpoint stores the default endpoint of by.Project, makes it active, resets its circuit breaker and records it; a
 // paused one stays paused. A first call must bring a token and a secret. A later one keeps the secret, which
-// RotateSecret changes, and keeps the token if it brings none and its address has the same origin. Deliveries that
-// wait are sent to the new address with the token that is stored with it. Address must be set. CodeInvalid: the token is
+// RotateSecret changes, and keeps the token if it brings none and its address has the same origin. Deliveries that wait
+// are sent to the new address with the token that is stored with it. Address must be set. CodeInvalid: the token is
 // missing.
 func (s *Store) PutEndpoint(ctx context.Context, by people.Actor, set EndpointSettings) (Endpoint, error) {
 	if set.Token != nil && *set.Token == "" {
