@@ -104,6 +104,7 @@ type Job struct {
 	Version     int64 // rises with every change that readers can see
 	Epoch       int64 // rises when the job becomes private, which makes its signed links invalid
 	Run         RunID // the latest run
+	Notes       Notes // on what Validate dropped; the store does not keep them
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }

@@ -40,6 +40,31 @@ func KnownLetters(k EntityKind) string {
 	return strings.TrimRight(letters[k], "XN")
 }
 
+// Note says what was dropped from a value of a request that is accepted.
+type Note struct{ Field, Message string }
+
+// Notes are notes on a request, in its order.
+type Notes []Note
+
+// Texts returns the notes as sentences that begin with the path of the value.
+func (n Notes) Texts() []string {
+	out := []string{}
+	for _, note := range n {
+		out = append(out, note.Field+": "+note.Message)
+	}
+	return out
+}
+
+// EndDropped is the note on a sequence that [CutEnd] has changed.
+const EndDropped = "the end sign * was dropped"
+
+// CutEnd returns the text of a polymer without the sign * that ends it, the stop codon of a translation, and reports
+// whether it had one. A sign elsewhere, and a second one, are no letters of a polymer.
+func CutEnd(text string) (string, bool) {
+	text = strings.TrimRightFunc(text, unicode.IsSpace)
+	return strings.CutSuffix(text, "*")
+}
+
 // NotALetter says, for a message, that r is none of the letters of a kind of polymer that a model accepts, or what it
 // stands for where it has a meaning: IUPAC-IUB, Nomenclature and Symbolism for Amino Acids and Peptides, 3AA-1.
 func NotALetter(k EntityKind, r rune) string {
@@ -49,6 +74,8 @@ func NotALetter(k EntityKind, r rune) string {
 	case r > unicode.MaxASCII: // some become letters of ASCII in upper case
 	case strings.ContainsRune(letters[k], u):
 		meaning = "an unknown residue"
+	case u == '*':
+		meaning = "the end of a sequence, and may stand there only"
 	case k == Protein:
 		meaning = map[rune]string{
 			'B': "D or N", 'Z': "E or Q", 'J': "I or L",
@@ -383,13 +410,17 @@ func (v *validation) polymer(i int, path string) {
 	v.modifications(i, path)
 }
 
-// letters converts a polymer's text to upper case, removes white space and checks every letter against the alphabet.
-// Positions in messages count letters, not white space.
+// letters converts a polymer's text to upper case, removes white space and the sign of its end, and checks every letter
+// against the alphabet. Positions in messages count letters, not white space.
 func (v *validation) letters(i int) {
 	s, m := &v.job.Sequences[i], v.model
 	allowed := letters[s.Kind]
 	if !m.Has(FeatureUnknown) {
 		allowed = KnownLetters(s.Kind)
+	}
+	if text, ended := CutEnd(s.Text); ended {
+		s.Text = text
+		v.job.Notes = append(v.job.Notes, Note{s.Path(i) + ".sequence", EndDropped})
 	}
 	if s.Kind == Protein && HasThreeLetterCodes(s.Text) {
 		v.textFault(i, " has codes of three letters; a residue is one letter")

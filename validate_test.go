@@ -3,6 +3,7 @@ package pleat
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,6 +194,30 @@ func TestValidateRefuses(t *testing.T) {
 }
 
 // Validate finds every fault of a job, in the order of its checks, and the first is its message.
+// One end sign is dropped from the end of a sequence, with a note; elsewhere, and twice, it is no letter.
+func TestEndSign(t *testing.T) {
+	mini := Model{Name: "mini", Entities: []EntityKind{Protein}}
+	for text, want := range map[string]string{"MKT*": "MKT", "mk t * \n": "MKT", "Met-Lys*": "", "MKT**": "", "M*KT": "", "*": ""} {
+		j := Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: text}}, Params: Params{Model: "mini"}}
+		err := j.Validate(mini)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%q is accepted as %q", text, j.Sequences[0].Text)
+			}
+			continue
+		}
+		note := []string{"sequences[0].proteinChain.sequence: the end sign * was dropped"}
+		if err != nil || j.Sequences[0].Text != want || !slices.Equal(j.Notes.Texts(), note) {
+			t.Errorf("%q: %q, %q, %v", text, j.Sequences[0].Text, j.Notes.Texts(), err)
+		}
+	}
+	j := Job{Name: "x", Sequences: []Sequence{{Kind: Protein, Text: "M*KT"}}, Params: Params{Model: "mini"}}
+	const inside = "residue 2: '*' stands for the end of a sequence"
+	if err := j.Validate(mini); err == nil || !strings.Contains(err.Error(), inside) {
+		t.Errorf("a sign inside: %v", err)
+	}
+}
+
 func TestValidateCollects(t *testing.T) {
 	type fault struct{ Field, Message string }
 	limited := full

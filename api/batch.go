@@ -75,7 +75,7 @@ type CreatedBatch struct {
 	BatchID string   `json:"batchId" format:"uuid"`
 	Rows    int      `json:"rows" doc:"Rows as given."`
 	Jobs    int      `json:"jobs" doc:"Different rows: equal ones are computed once."`
-	Notes   []string `json:"notes" doc:"The parts of content that were dropped, changed or guessed, with their positions in the text."`
+	Notes   []string `json:"notes" doc:"The parts of content, and of sequences, that were dropped, changed or guessed, with their positions."`
 }
 
 // Batch is a batch with the states of its rows.
@@ -185,7 +185,7 @@ type BatchValidation struct {
 	AlignmentsAtHand int          `json:"alignmentsAtHand" doc:"Those of them whose alignment an earlier search has found."`
 	Seconds          float64      `json:"expectedSeconds" doc:"Expected core-seconds of all jobs, without waiting and without alignments."`
 	QuotaRemaining   int          `json:"quotaRemaining" doc:"Rows that the caller may still create today."`
-	Notes            []string     `json:"notes" doc:"The parts of content that were dropped, changed or guessed, with their positions in the text."`
+	Notes            []string     `json:"notes" doc:"The parts of content, and of sequences, that were dropped, changed or guessed, with their positions."`
 }
 
 // RerunBatch is the body of POST /v1/batches/{id}/rerun ([Client.RerunBatch]).

@@ -62,7 +62,7 @@ func and(words []string) string {
 
 // Polymer is a chain of residues, as Count copies.
 type Polymer struct {
-	Sequence      string         `json:"sequence" doc:"One letter per residue, at most 20,000; white space is ignored." example:"DAYAQWLKDGGPSSGRPPPS"`
+	Sequence      string         `json:"sequence" doc:"One letter per residue, at most 20,000; white space is ignored, and one * at the end." example:"DAYAQWLKDGGPSSGRPPPS"`
 	ChainID       string         `json:"chain_id,omitempty" doc:"Name of the chain: 1 to 4 letters and digits. Absent: A, B, C… in order." maxLength:"4"`
 	Label         string         `json:"label,omitempty" doc:"A name for it in the results." maxLength:"255"`
 	Count         *int           `json:"count,omitempty" doc:"Number of copies; absent: 1." minimum:"1" maximum:"512"`
@@ -207,6 +207,7 @@ type CreatedJob struct {
 	JobName      string   `json:"jobName"`
 	JobStatus    string   `json:"jobStatus" enum:"JobStatus"`
 	SequencesIDs []string `json:"sequencesIds" doc:"One id for each item of sequences, in order."`
+	Notes        []string `json:"notes" doc:"The parts of sequences that were dropped, with their paths in the body."`
 }
 
 // Rerun is the body of POST /v1/jobs/{id}/runs ([Client.Rerun]); it may be left out.
@@ -265,6 +266,7 @@ type Validation struct {
 	Params     map[string]any  `json:"params" doc:"Every parameter of the model: the value given, else the default."`
 	IsComplex  bool            `json:"isComplex" doc:"Whether one structure would hold several chains."`
 	Chains     []ValidatedItem `json:"chains" doc:"The items of the job with the names of their chains."`
+	Notes      []string        `json:"notes" doc:"The parts of sequences that were dropped, with their paths in the body."`
 	Tokens     int             `json:"tokens" doc:"Residues, and atoms of ligands and modified residues, copies counted. A component whose definition is not known here counts 200."`
 	MaxTokens  int             `json:"maxTokens" doc:"The most tokens that the model folds in one structure; 0: not stated."`
 	Memory     int64           `json:"expectedMemoryBytes" doc:"Expected peak memory, in bytes."`

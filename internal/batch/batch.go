@@ -126,6 +126,16 @@ func (r *Row) Relocate(err error) error {
 	return out.Err()
 }
 
+// Notes returns the notes on the row's job as sentences about the request, see [Row.Relocate].
+func (r *Row) Notes() []string {
+	var moved pleat.Notes
+	for _, n := range r.Job.Notes {
+		at := r.relocate(pleat.InvalidField(n.Field, ""))
+		moved = append(moved, pleat.Note{Field: at.Field, Message: n.Message})
+	}
+	return moved.Texts()
+}
+
 func (r *Row) relocate(fault *pleat.Error) *pleat.Error {
 	var paths []string
 	for i, path := range r.items {

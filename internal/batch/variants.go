@@ -52,6 +52,7 @@ func isLetter(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // residues returns the text of a chain as the checks of a job read it: upper case, without white space.
 func residues(text string) string {
+	text, _ = pleat.CutEnd(text)
 	return strings.ToUpper(strings.Join(strings.Fields(text), ""))
 }
 
@@ -265,6 +266,10 @@ func (s *Spec) variantRows(yield func(Row) bool) {
 		return
 	}
 	text := residues(s.Sequences[i].Text)
+	end := "" // each row keeps the sign, on whose loss Validate makes the note
+	if _, ended := pleat.CutEnd(s.Sequences[i].Text); ended {
+		end = "*"
+	}
 	row := func(id, mutated, path string) Row {
 		r := Row{
 			CustomID: id,
@@ -272,7 +277,7 @@ func (s *Spec) variantRows(yield func(Row) bool) {
 			Path:     path,
 			items:    itemsAt("sequences", len(s.Sequences)),
 		}
-		r.Job.Sequences[i].Text = mutated
+		r.Job.Sequences[i].Text = mutated + end
 		return r
 	}
 	for k, list := range s.Mutations {

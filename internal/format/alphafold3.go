@@ -138,7 +138,7 @@ func (d *draft) addAF3Chain(at string, kind pleat.EntityKind, c *af3Chain) error
 	if err != nil {
 		return err
 	}
-	text, err := polymer(at+".sequence", kind, c.Sequence)
+	text, err := d.polymer(at+".sequence", kind, c.Sequence)
 	if err != nil {
 		return err
 	}

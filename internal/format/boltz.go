@@ -98,7 +98,7 @@ func (d *draft) addBoltzItem(item node) error {
 		}
 	}
 	q := pleat.Sequence{Kind: pleat.EntityKind(key)}
-	if q.Text, err = polymer(n.At+".sequence", q.Kind, text); err != nil {
+	if q.Text, err = d.polymer(n.At+".sequence", q.Kind, text); err != nil {
 		return err
 	}
 	if err := d.addBoltzMSA(&q, f["msa"]); err != nil {

@@ -226,9 +226,13 @@ func (d *draft) residue(at, id string, index int) (pleat.ResidueRef, error) {
 	return pleat.ResidueRef{Chain: name, Residue: index}, nil
 }
 
-// polymer returns the text of a polymer in upper case without white space. A letter that the kind does not allow is
-// an error with its position, and so is white space before what seems to be a name.
-func polymer(at string, kind pleat.EntityKind, text string) (string, error) {
+// polymer returns the text of a polymer in upper case without white space and the sign of its end. A letter that the
+// kind does not allow is an error with its position, and so is white space before what seems to be a name.
+func (d *draft) polymer(at string, kind pleat.EntityKind, text string) (string, error) {
+	if cut, ended := pleat.CutEnd(text); ended {
+		text = cut
+		d.addNote("%s: %s", at, pleat.EndDropped)
+	}
 	if err := checkCodes(at, kind, text); err != nil {
 		return "", err
 	}

@@ -237,7 +237,7 @@ func (d *draft) chainOf(r *record, c *chainText, at, name string) (pleat.Sequenc
 	if kind == "" {
 		kind = d.guessKind(at, c.letters(""))
 	}
-	text, err := polymer(name, kind, c.letters(kind))
+	text, err := d.polymer(name, kind, c.letters(kind))
 	if err != nil {
 		return pleat.Sequence{}, err
 	}

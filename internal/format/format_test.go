@@ -277,6 +277,14 @@ func TestAlphaFold3(t *testing.T) {
 			jobs: [][]string{{"x", "dna A GAT"}},
 		},
 		{
+			name: "an end sign",
+			text: `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 1, "sequences": [{"protein": ` +
+				`{"id": "A", "sequence": "MKT*"}}]}`,
+			want:  AlphaFold3,
+			jobs:  [][]string{{"x", "protein A MKT", "seed 1"}},
+			notes: []string{"sequences[0].protein.sequence: the end sign * was dropped"},
+		},
+		{
 			name: "version 1",
 			text: `{"name": "x", "modelSeeds": [1], "dialect": "alphafold3", "version": 1, "sequences": [{"protein": {"id": "A", "sequence": "MKT", "unpairedMsa": null, "templates": []}}]}`,
 			want: AlphaFold3,

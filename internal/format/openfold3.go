@@ -176,7 +176,7 @@ func (d *draft) addOpenFoldChain(at string, c *openFoldChain) error {
 	if err != nil {
 		return err
 	}
-	text, err := polymer(at+".sequence", kind, d.placeholders(at+".sequence", kind, c.Sequence, codes))
+	text, err := d.polymer(at+".sequence", kind, d.placeholders(at+".sequence", kind, c.Sequence, codes))
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (d *protenixDraft) addChain(at string, kind pleat.EntityKind, c *protenixCh
 			"hits: leave it out", at,
 			pleat.Clip(c.Templates))
 	}
-	text, err := polymer(at+".sequence", kind, c.Sequence)
+	text, err := d.polymer(at+".sequence", kind, c.Sequence)
 	if err != nil {
 		return err
 	}

@@ -220,9 +220,9 @@ func (p *chainReader) note(text string) {
 
 // dropEnd drops the asterisk that ends a chain.
 func (p *chainReader) dropEnd(c *chainText) error {
-	if n := len(c.text); n > 0 && c.text[n-1] == '*' {
-		c.text = c.text[:n-1]
-		p.note("the end sign * was dropped")
+	if cut, ended := pleat.CutEnd(string(c.text)); ended {
+		c.text = []rune(cut)
+		p.note(pleat.EndDropped)
 	}
 	for i, l := range c.text {
 		if l == '*' {

@@ -203,7 +203,7 @@ func (d *draft) addServerChain(at string, kind pleat.EntityKind, c *serverChain)
 		d.addNote("%s.maxTemplateDate %q was dropped: a job names its templates itself", at,
 			pleat.Clip(*c.MaxTemplateDate))
 	}
-	text, err := polymer(at+".sequence", kind, c.Sequence)
+	text, err := d.polymer(at+".sequence", kind, c.Sequence)
 	if err != nil {
 		return err
 	}

@@ -195,7 +195,7 @@ func (d *draft) addColons(r *tableRow, sequence, alignment string) error {
 		if len(chains) > 1 {
 			where = fmt.Sprintf("%s, chain %d", at, i+1)
 		}
-		clean, err := polymer(where, pleat.Protein, text)
+		clean, err := d.polymer(where, pleat.Protein, text)
 		if err != nil {
 			return err
 		}

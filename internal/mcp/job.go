@@ -39,6 +39,7 @@ type validation struct {
 	Chains     []string         `json:"chains" doc:"Names of the chains."`
 	MaxTokens  int              `json:"maxTokens" doc:"The most that the model folds in one structure; 0: not stated."`
 	Cost       cost             `json:"cost"`
+	Notes      []string         `json:"notes,omitempty" doc:"The parts of sequences that are dropped."`
 	CachedJob  *string          `json:"cachedJob" doc:"A job of the caller that has this result already; null: none is known."`
 	Confidence string           `json:"confidence" doc:"The meaning of the model's scores."`
 	Notice     string           `json:"notice" doc:"Notice to read before you rely on the model."`
@@ -66,6 +67,7 @@ func validationOf(v *api.Validation) validation {
 		Cost:       costOf(v),
 		Confidence: visible(v.Confidence, maxText),
 		Notice:     visible(v.Notice, maxText),
+		Notes:      names(v.Notes, 10),
 	}
 	for _, e := range v.Errors[:min(len(v.Errors), maxFaults)] {
 		out.Faults = append(out.Faults, api.FieldError{Field: name(e.Field), Message: visible(e.Message, maxText)})
@@ -106,7 +108,8 @@ var foldTool = does(tool{
 	}
 	price := costOf(&v)
 	known := work{Kind: aJob, ID: created.JobID, Name: name(created.JobName), Type: name(v.ModelName),
-		Status: created.JobStatus, Cost: &price, Key: opt.IdempotencyKey}
+		Status: created.JobStatus, Cost: &price, Key: opt.IdempotencyKey,
+		Notes: names(created.Notes, 10)}
 	return s.started(ctx, known, in.Wait)
 })
 

@@ -228,6 +228,15 @@ func TestScopes(t *testing.T) {
 	if got := reader.refuses("fold", job("x", "null", "")); got.Code != "forbidden" {
 		t.Errorf("a key that may only read is refused by %+v", got)
 	}
+	ended := strings.Replace(job("stop", "null", ""), sequence, sequence+"*", 1)
+	stop := s.connect(t, s.newKey(t, "cara"))
+	const note = "sequences[0].proteinChain.sequence: the end sign * was dropped"
+	if v := call[struct{ Notes []string }](stop, "validate", ended); !slices.Equal(v.Notes, []string{note}) {
+		t.Errorf("the check of a sequence that ends in * has the notes %q", v.Notes)
+	}
+	if w := call[work](stop, "fold", ended); len(w.Notes) == 0 || w.Notes[0] != note {
+		t.Errorf("the fold of a sequence that ends in * has the notes %q", w.Notes)
+	}
 	submitter := s.connect(t, s.newKey(t, "bob", pleat.ScopeSubmit))
 	w := call[work](submitter, "fold", job("unseen", "null", ""))
 	if w.ID == "" || len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "it needs the scope read") {

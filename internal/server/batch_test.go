@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,45 @@ func TestBatchFaults(t *testing.T) {
 		t.Errorf("%+v %+v %v", list, u, err)
 	}
 }
+
+// The end sign of a sequence is dropped from bodies in JSON and CSV, with a note.
+func TestEndSign(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	const note = ".sequence: the end sign * was dropped"
+	body := strings.Replace(trp, "PPPS", "PPPS*", 1)
+	made := h.create(body)
+	if !slices.Equal(made.Notes, []string{"sequences[0].proteinChain" + note}) {
+		t.Errorf("the job has the notes %q", made.Notes)
+	}
+	view := read[api.JobView](t, h.as(h.key, "GET", "/v1/jobs/"+made.JobID, nil))
+	if view.Sequences[0].Sequence != "DAYAQWLKDGGPSSGRPPPS" {
+		t.Errorf("the sequence is %q", view.Sequences[0].Sequence)
+	}
+	v := read[api.Validation](t, h.as(h.key, "POST", "/v1/jobs/validate", body))
+	if !v.Valid || !slices.Equal(v.Notes, made.Notes) || v.Tokens != 20 {
+		t.Errorf("the validation is %+v", v)
+	}
+	for what, c := range map[string]struct{ body, note string }{
+		"a list":   {strings.Replace(trpBatch, "PPPS", "PPPS*", 1), "jobs[0].sequences[0].proteinChain" + note},
+		"variants": {variantsOfEnd, "sequences[0].proteinChain" + note},
+		"CSV": {`{"name":"x","kind":"list","params":{"modelName":"mini"},"content":"id,sequence\na,GGGAAA*\n"}`,
+			"line 2, column sequence: the end sign * was dropped"},
+	} {
+		b := read[api.BatchValidation](t, h.as(h.key, "POST", "/v1/batches/validate", c.body))
+		if !b.Valid || !slices.Equal(b.Notes, []string{c.note}) {
+			t.Errorf("%s: %+v", what, b)
+		}
+		r := h.as(h.key, "POST", "/v1/batches", c.body)
+		if r.status != 200 || !slices.Equal(read[api.CreatedBatch](t, r).Notes, []string{c.note}) {
+			t.Errorf("%s: the answer is %d %s", what, r.status, r.body)
+		}
+	}
+}
+
+// variantsOfEnd is a batch of two variants of one sequence that ends in a stop codon.
+const variantsOfEnd = `{"name":"v","kind":"variants","params":{"modelName":"mini"},"mutations":["G1A","G2A"],` +
+	`"sequences":[{"proteinChain":{"sequence":"GGGAAA*"}}]}`
 
 // A short request that describes a lot of work is refused by what it describes, before any of it is stored.
 func TestBatchOfLongRows(t *testing.T) {

@@ -604,6 +604,7 @@ func TestValidate(t *testing.T) {
 		ModelName:  "mini",
 		Params:     map[string]any{"seed": "7", "samplingSteps": 400.},
 		Chains:     []api.ValidatedItem{{Type: "protein", Chains: []string{"A"}, Residues: 20, Tokens: 20}},
+		Notes:      []string{},
 		Tokens:     20,
 		MaxTokens:  200,
 		Memory:     1_000_200,

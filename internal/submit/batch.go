@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"iter"
+	"slices"
 
 	"pleat"
 	"pleat/internal/batch"
@@ -171,6 +172,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 			_ = faults.Add(err) // a fault of the request
 			return faults
 		}
+		p.addNotes(row.Notes())
 		if row.Job.FoldsSeparately(p.model) && !separately {
 			separately = true
 			p.notes = append(p.notes, separateNote(p.model))
@@ -181,6 +183,22 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		}
 	}
 	return faults.Err()
+}
+
+// maxRowNotes bounds the notes on rows, and the notes before them.
+const maxRowNotes = 100
+
+// addNotes adds the notes on a row, each once: rows share what the request has once.
+func (p *preparedBatch) addNotes(notes []string) {
+	for _, n := range notes {
+		switch {
+		case len(p.notes) > maxRowNotes || slices.Contains(p.notes, n):
+		case len(p.notes) == maxRowNotes:
+			p.notes = append(p.notes, "further notes are left out")
+		default:
+			p.notes = append(p.notes, n)
+		}
+	}
 }
 
 // count adds a valid row to the sum. seen has the digests of the rows before.

@@ -3061,7 +3061,7 @@ export interface components {
              */
             largestTokens: number;
             modelName: string;
-            /** @description The parts of content that were dropped, changed or guessed, with their positions in the text. */
+            /** @description The parts of content, and of sequences, that were dropped, changed or guessed, with their positions. */
             notes: string[];
             /**
              * Format: int64
@@ -3724,7 +3724,7 @@ export interface components {
              * @description Different rows: equal ones are computed once.
              */
             jobs: number;
-            /** @description The parts of content that were dropped, changed or guessed, with their positions in the text. */
+            /** @description The parts of content, and of sequences, that were dropped, changed or guessed, with their positions. */
             notes: string[];
             /**
              * Format: int64
@@ -3743,6 +3743,8 @@ export interface components {
             /** Format: uuid */
             jobRunId: string;
             jobStatus: components["schemas"]["JobStatus"];
+            /** @description The parts of sequences that were dropped, with their paths in the body. */
+            notes: string[];
             /** @description One id for each item of sequences, in order. */
             sequencesIds: string[];
         };
@@ -5517,7 +5519,7 @@ export interface components {
             /** @description A property to predict in addition to the structure. */
             property_type?: string | null;
             /**
-             * @description One letter per residue, at most 20,000; white space is ignored.
+             * @description One letter per residue, at most 20,000; white space is ignored, and one * at the end.
              * @example DAYAQWLKDGGPSSGRPPPS
              */
             sequence: string;
@@ -6278,6 +6280,8 @@ export interface components {
             maxTokens: number;
             /** @description The model that would fold it. */
             modelName: string;
+            /** @description The parts of sequences that were dropped, with their paths in the body. */
+            notes: string[];
             /** @description Notice to read before you rely on the model. */
             notice: string;
             /** @description Every parameter of the model: the value given, else the default. */

@@ -201,6 +201,7 @@ func createJobs(cmd *cobra.Command, c *api.Client, jobs []foldJob, item string) 
 			}
 			return err
 		}
+		printNotes(cmd, created.Notes)
 		if j.id = created.JobID; noWait {
 			fmt.Fprintln(cmd.OutOrStdout(), j.id)
 		} else {

@@ -56,7 +56,7 @@ func (h *Handlers) createJob(ctx context.Context, c *route.Call, in *api.CreateJ
 		c.CountRun(f.Model.Name)
 	}
 	c.ShowQuota(created.Usage)
-	return wire.CreatedJob(created), nil
+	return wire.CreatedJob(created, f.Job.Notes), nil
 }
 
 // rerun is POST /v1/jobs/{id}/runs, for the owner: a new run of the same input, with the parameters of the request or
@@ -93,5 +93,5 @@ func (h *Handlers) rerun(ctx context.Context, c *route.Call, in *api.Rerun) (api
 	c.Created.Run = created.Run
 	c.CountRun(f.Model.Name)
 	c.ShowQuota(created.Usage)
-	return wire.CreatedJob(created), nil
+	return wire.CreatedJob(created, f.Job.Notes), nil
 }

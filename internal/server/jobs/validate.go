@@ -17,7 +17,8 @@ import (
 func (h *Handlers) validate(
 	ctx context.Context, c *route.Call, in *api.CreateJob, faults []api.FieldError,
 ) (api.Validation, error) {
-	out := api.Validation{Errors: []api.FieldError{}, Params: map[string]any{}, Chains: []api.ValidatedItem{}}
+	out := api.Validation{Errors: []api.FieldError{}, Params: map[string]any{}, Chains: []api.ValidatedItem{},
+		Notes: []string{}}
 	if err := c.EnterNamed(ctx, in.ProjectID); err != nil {
 		return out, err
 	}
@@ -69,6 +70,7 @@ func describe(out *api.Validation, f *submit.NewFold) {
 	out.Memory = f.Model.Memory.Bytes(f.Job.Largest(f.Model))
 	out.Seconds = f.Job.Seconds(f.Model)
 	out.Params = f.Job.Params.Effective(f.Model)
+	out.Notes = f.Job.Notes.Texts()
 	for i := range f.Job.Sequences {
 		q := &f.Job.Sequences[i]
 		item := api.ValidatedItem{Type: string(q.Kind), Chains: q.Chains, Tokens: f.Job.TokensOf(q, f.Model.Limits)}

@@ -267,13 +267,14 @@ func artifactLink(all []pleat.Artifact, links []string, kind pleat.ArtifactKind,
 }
 
 // CreatedJob returns the response to the creation of a job or run.
-func CreatedJob(m runs.Created) api.CreatedJob {
+func CreatedJob(m runs.Created, notes pleat.Notes) api.CreatedJob {
 	out := api.CreatedJob{
 		JobID:        string(m.Job),
 		JobRunID:     string(m.Run),
 		JobName:      m.Name,
 		JobStatus:    string(m.State),
 		SequencesIDs: []string{},
+		Notes:        notes.Texts(),
 	}
 	for _, id := range m.Sequences {
 		out.SequencesIDs = append(out.SequencesIDs, string(id))

@@ -7,7 +7,15 @@ import { AlignmentRow } from './AlignmentRow'
 import { type Item, ofKind } from './draft'
 import { ItemOptions } from './ItemOptions'
 import { Problems } from './Problems'
-import { chainNames, describeInvalid, type InvalidLetter, inTens, invalidLetters, stripSpace } from './sequences'
+import {
+  chainNames,
+  cutEnd,
+  describeInvalid,
+  type InvalidLetter,
+  inTens,
+  invalidLetters,
+  stripSpace,
+} from './sequences'
 import { draft, model, problemsOf, update, updateItem } from './state'
 
 const kindNames: Record<Kind, string> = { protein: 'Protein', rna: 'RNA', dna: 'DNA', ligand: 'Ligand' }
@@ -34,6 +42,7 @@ export function ItemCard({ item, index }: { item: Item; index: number }) {
         {invalid.length > 0 && item.kind !== 'ligand' && (
           <p class="wrong">{describeInvalid(invalid, item.kind, acceptsUnknown)}</p>
         )}
+        {item.kind !== 'ligand' && cutEnd(item.text) !== item.text && <p class="hint">The end sign * is dropped.</p>}
         <Problems messages={problems} />
       </div>
       {item.kind === 'protein' && (item.alignment || model.value?.features.includes('msa')) && (
@@ -71,7 +80,7 @@ function CardHead({ item, title, names }: { item: Item; title: string; names: st
         />
       </label>
       {item.kind !== 'ligand' && (
-        <span class="dim num small-text">{plural(stripSpace(item.text).length, 'residue')}</span>
+        <span class="dim num small-text">{plural(stripSpace(cutEnd(item.text)).length, 'residue')}</span>
       )}
       <label class="copies">
         <span>Copies</span>

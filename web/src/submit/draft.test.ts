@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { CreateJob, Kind, Model } from '../api'
 import { curlCommands, fromBody, itemBody, toBody, withAlignments } from './body'
-import { alignmentsToUpload, emptyDraft, formPart, itemFrom, jobName, newItem, ofKind } from './draft'
+import { alignmentsToUpload, emptyDraft, formPart, itemFrom, jobName, newItem, ofKind, sequenceOf } from './draft'
 import {
   chainNames,
   describeInvalid,
@@ -104,6 +104,12 @@ test('an invalid letter has the position that the service names', () => {
   ])
   expect(invalidLetters(text, 'protein', true)).toEqual([{ index: 7, position: 7, letter: '1' }])
   expect(invalidLetters('??', 'ligand', false)).toEqual([])
+  expect(invalidLetters('ACDE* \n', 'protein', false)).toEqual([])
+  expect(invalidLetters('AC*DE**', 'protein', false)).toEqual([
+    { index: 2, position: 3, letter: '*' },
+    { index: 5, position: 6, letter: '*' },
+  ])
+  expect(sequenceOf(newItem('protein', 'ac de*\n'))).toBe('ACDE')
   const letters = 'ACDEFGHIKLMNPQRSTVWY'
   const message = (s: string) => describeInvalid(invalidLetters(s, 'protein', false), 'protein', false)
   expect(message('ACD1')).toBe(`Residue 4: '1' is not an amino acid; the letters are ${letters}`)

@@ -3,7 +3,7 @@
 import type { Constraints, FileRef, Kind, Model } from '../api'
 import { defaultPreset } from '../dynamics/methods'
 import { type AlignmentSummary, libraryName, queryMismatch } from './alignment'
-import { inTens, type ParsedSequence, stripSpace } from './sequences'
+import { cutEnd, inTens, type ParsedSequence, stripSpace } from './sequences'
 
 /** An item of the job: one molecule, or several copies of it. */
 export interface Item {
@@ -205,7 +205,7 @@ export const newTemplate = (source: TemplateSource = 'library', id = ''): Templa
 
 /** The sequence of an item as the service receives it. */
 export const sequenceOf = (item: Item) =>
-  item.kind === 'ligand' ? item.text.trim() : stripSpace(item.text).toUpperCase()
+  item.kind === 'ligand' ? item.text.trim() : stripSpace(cutEnd(item.text)).toUpperCase()
 
 /** The name of the job: the one typed, else that of its records, such as "GB1" or "GB1 + 2 more". */
 export function jobName({ name, items }: Draft): string {

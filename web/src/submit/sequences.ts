@@ -13,6 +13,9 @@ export const alphabet = (kind: Polymer, withUnknown: boolean) =>
 /** Removes white space. */
 export const stripSpace = (text: string) => text.replace(/\s+/g, '')
 
+/** Removes the end sign * of a sequence, as the service does: the stop codon of a translation. */
+export const cutEnd = (text: string) => text.replace(/\*\s*$/, '')
+
 /** Formats a sequence in groups of ten letters. */
 export const inTens = (text: string) => stripSpace(text).replace(/(.{10})(?=.)/g, '$1 ')
 
@@ -48,7 +51,7 @@ export function invalidLetters(text: string, kind: Kind, withUnknown: boolean): 
   const invalid: InvalidLetter[] = []
   let position = 0
   let index = 0
-  for (const letter of text) {
+  for (const letter of cutEnd(text)) {
     if (!/\s/.test(letter)) {
       position++
       if (!allowed.includes(letter.toUpperCase())) invalid.push({ letter, index, position })
@@ -114,7 +117,7 @@ function parseSequences(header: string, body: string, kind?: Kind): ParsedSequen
   const isJoined = /^[A-Za-z\s*:]+$/.test(body) || (header !== '' && /^[A-Z\s*:/]+$/.test(body))
   const chains = declared?.kind !== 'ligand' && isJoined ? body.split(/[:/]/) : [body]
   return chains
-    .map((chain) => chain.trim().replace(/\*$/, '').trim())
+    .map((chain) => cutEnd(chain).trim())
     .filter((text) => text !== '')
     .map((text) => ({
       kind: declared?.kind ?? kind ?? guessKind(text),

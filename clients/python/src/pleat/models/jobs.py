@@ -17,6 +17,7 @@ class CreatedJob:
     job_name: str
     job_status: str
     sequences_ids: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,3 +354,4 @@ class Validation:
     paused: bool
     paused_reason: str | None
     cached: CachedRun | None
+    notes: tuple[str, ...] = ()
