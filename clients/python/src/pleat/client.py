@@ -246,8 +246,9 @@ class Pleat(ClientFlows):
     ) -> Job:
         """Creates a job that folds a protein and returns at once.
 
-        `seed` is that of `params`. Without `cache`, it is computed even if there is a result of the same input. Every call has an idempotency key
-        of its own, so that it can be repeated safely; the same key and input within a day make one job.
+        `seed` is that of `params`. Without `cache`, it is computed even if there is a result of the same input. Every
+        call has an idempotency key of its own, so that it can be repeated safely; the same key and input within a day
+        make one job.
         """
         request = _fold_request(sequence, model, name, seeded(params, seed), public)
         return self._new_job(self._run(self._create(request, None, cache, idempotency_key, project)))
