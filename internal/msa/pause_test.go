@@ -87,6 +87,8 @@ func TestServerIsLeftAlone(t *testing.T) {
 				_, _, err := search(t, s, msa.PairNone, seqA)
 				wantError(t, err, c.want, false)
 			}
+			server.Lock()
+			defer server.Unlock()
 			if n := len(server.Requests); n != c.requests {
 				t.Errorf("%d requests; want %d", n, c.requests)
 			}
@@ -117,6 +119,8 @@ func TestPauseIsWaitedOut(t *testing.T) {
 		<-shared.recorded
 	}
 	group.Wait()
+	server.Lock()
+	defer server.Unlock()
 	if want := 1 + 2*len(all); len(server.Requests) != want {
 		t.Fatalf("%d requests; want %d", len(server.Requests), want)
 	}

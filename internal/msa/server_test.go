@@ -260,6 +260,8 @@ func TestServerFaults(t *testing.T) {
 			if strings.Contains(err.Error(), server.URL) {
 				t.Errorf("the error %q names the address", err)
 			}
+			server.Lock() // it may still answer what was given up
+			defer server.Unlock()
 			used := len(c.submit) + len(c.look) + len(c.download) -
 				len(server.Submit) - len(server.Look) - len(server.Download)
 			if !c.retry && used != 1 {
