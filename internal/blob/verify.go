@@ -12,8 +12,8 @@ import (
 	"pleat"
 )
 
-// ErrDamaged is an object whose bytes are not those that were stored: a disk or a server has changed them. Errors that
-// are it are also a [pleat.Error] with CodeUnavailable, whose message names the file.
+// ErrDamaged is an object whose bytes are not those that were stored: a disk or a server has changed them. Such an error
+// is also a [pleat.Error] with CodeUnavailable, whose message names the file.
 var ErrDamaged = errors.New("its stored bytes have another SHA-256")
 
 // Expected is what the database says of an object. The zero value is that of an object without a row, such as a cached
@@ -66,7 +66,7 @@ func (m *Monitor) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info
 }
 
 // OpenExpected opens an object of which the caller knows what it must be. Up to first bytes, a damaged object is
-// ErrDamaged at once. A larger one is compared while it is read from its begin to its end, in any number of reads: the
+// ErrDamaged at once. A larger one is compared while it is read from its beginning to its end, in any number of reads: the
 // last of them returns ErrDamaged in the place of the last bytes. Parts of it are not compared.
 func (m *Monitor) OpenExpected(
 	ctx context.Context, key string, want Expected, first int64,
@@ -82,7 +82,7 @@ func (m *Monitor) OpenExpected(
 		return in, info, nil
 	}
 	c := &comparing{ReadSeekCloser: in, size: info.Bytes, want: want.SHA256, sum: sha256.New()}
-	c.damaged = func() error { return m.damage(key, want) }
+	c.damaged = func() error { return m.Damage(key, want) }
 	if info.Bytes > first {
 		return c, info, nil
 	}
@@ -109,8 +109,8 @@ func (m *Monitor) Damaged() int64 {
 	return m.damaged
 }
 
-// damage counts a damaged object, logs each once, and returns the error for it.
-func (m *Monitor) damage(key string, want Expected) error {
+// Damage counts a damaged object, logs each once, and returns the error for it.
+func (m *Monitor) Damage(key string, want Expected) error {
 	m.mu.Lock()
 	m.damaged++
 	known := m.damagedLogged[want.SHA256] || len(m.damagedLogged) >= maxDamagedLogged
@@ -160,7 +160,7 @@ type unseekable struct{ io.ReadCloser }
 // Seek implements io.Seeker.
 func (unseekable) Seek(int64, int) (int64, error) { return 0, errors.ErrUnsupported }
 
-// comparing compares what is read from the begin to the end with a SHA-256.
+// comparing compares what is read from the beginning to the end with a SHA-256.
 type comparing struct {
 	io.ReadSeekCloser
 	size    int64  // negative: not known
@@ -168,7 +168,7 @@ type comparing struct {
 	sum     hash.Hash
 	damaged func() error
 	at      int64 // where the next read begins
-	hashed  int64 // bytes from the begin on that the sum has
+	hashed  int64 // bytes from the beginning on that the sum has
 	ended   bool  // they have been compared
 	err     error // the result, once it is bad
 }
@@ -205,7 +205,7 @@ func (c *comparing) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// ahead compares the whole, and returns a reader from its begin.
+// ahead compares the whole, and returns a reader from its beginning.
 func (c *comparing) ahead(ctx context.Context) (io.ReadSeekCloser, error) {
 	var kept bytes.Buffer
 	var to io.Writer = io.Discard
@@ -222,6 +222,8 @@ func (c *comparing) ahead(ctx context.Context) (io.ReadSeekCloser, error) {
 			io.Closer
 		}{bytes.NewReader(kept.Bytes()), c}, nil
 	}
+	c.sum.Reset() // what is read now is compared too
+	c.hashed, c.ended = 0, false
 	_, err := c.Seek(0, io.SeekStart)
 	return c, err
 }

@@ -6,6 +6,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,6 +34,9 @@ type Input struct {
 // Set is the structures of a comparison. It keeps the polymers of each alone, so that their residues bound what it
 // keeps, however much else the files hold. The zero value is empty.
 type Set struct {
+	Most    int    // residues of all structures; 0: 20,000
+	Instead string // what to do about more, for the message
+
 	all   []subject
 	total int // residues
 	known names
@@ -43,6 +47,9 @@ type Set struct {
 func (k *Set) Add(ctx context.Context, in Input) error {
 	if k.known == nil {
 		k.known = names{}
+	}
+	if len(k.all) == pleat.MaxCompared {
+		return errCount(len(k.all) + 1)
 	}
 	polymers := *in.Structure
 	polymers.Chains = nil
@@ -56,19 +63,17 @@ func (k *Set) Add(ctx context.Context, in Input) error {
 	for i := range s.chains {
 		s.residues += len(s.chains[i].Residues)
 	}
-	k.total += s.residues
 	field := fmt.Sprintf("of[%d]", len(k.all))
 	switch {
-	case len(k.all) == pleat.MaxCompared:
-		return errCount(len(k.all) + 1)
 	case len(s.chains) > MaxChains:
 		return pleat.InvalidField(field, " (%s) has %d polymer chains; at most %d can be compared",
 			pleat.Clip(s.Name), len(s.chains), MaxChains)
 	case s.residues > MaxResidues:
 		return pleat.InvalidField(field, " (%s) has %d residues; at most %d of one structure can be compared",
 			pleat.Clip(s.Name), s.residues, MaxResidues)
-	case k.total > maxTotal:
-		return pleat.InvalidField("of", " has more than %d residues in all; compare fewer structures", maxTotal)
+	case k.total+s.residues > cmp.Or(k.Most, maxTotal):
+		return pleat.InvalidField("of", " has more than %d residues in all; %s", cmp.Or(k.Most, maxTotal),
+			cmp.Or(k.Instead, "compare fewer structures"))
 	}
 	s.plddt = s.Structure.Confidence(s.Predicted).PLDDT
 	var err error
@@ -76,6 +81,7 @@ func (k *Set) Add(ctx context.Context, in Input) error {
 		return err
 	}
 	k.all = append(k.all, s)
+	k.total += s.residues
 	return nil
 }
 
@@ -84,9 +90,6 @@ func errCount(n int) error {
 	return pleat.InvalidField("of", " names %d structures; it must name %d to %d", n, pleat.MinCompared,
 		pleat.MaxCompared)
 }
-
-// Residues returns the number of residues of all structures, of their polymers.
-func (k *Set) Residues() int { return k.total }
 
 // Compare compares every two structures. reference is the position of the reference, counted from 1; 0: there is none.
 // For each structure the result says what the coordinates show; the caller adds where it comes from. progress, if not

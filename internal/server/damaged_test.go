@@ -100,6 +100,11 @@ func TestDamagedFiles(t *testing.T) {
 	if status != http.StatusPartialContent || len(body) != 10 || err != nil {
 		t.Errorf("a range: %d, %q, %v", status, body, err)
 	}
+	small := artifact(t, results, "structure.cif").URL
+	tag := h.as(h.key, "HEAD", strings.TrimPrefix(small, h.http.URL), nil).header.Get("ETag")
+	if status, _, err = h.received(small, "If-None-Match", tag); status != http.StatusNotModified || err != nil {
+		t.Errorf("with its entity tag %s: %d, %v", tag, status, err)
+	}
 	if n := strings.Count(h.log.String(), "a stored file is damaged"); n != 4 {
 		t.Errorf("%d lines about four damaged files:\n%s", n, h.log.String())
 	}

@@ -6,6 +6,9 @@ import workerAddress from './streamWorker?sharedworker&url'
 /** How long the worker may take to its first answer, in ms. */
 const patience = 5_000
 
+/** The time after which the page says again what it wants, in ms, so that the worker knows that it still lives. */
+const renewal = 25_000
+
 interface Subscription {
   wanted: Wanted
   reader(news: News): void
@@ -15,6 +18,8 @@ interface Subscription {
 
 const subscriptions = new Map<number, Subscription>()
 let port: MessagePort | undefined
+let own = false // whether the port is that of the page's own streams
+let renewing: ReturnType<typeof setInterval> | undefined
 let count = 0
 
 /** Subscribes to a stream. Returns the function that ends the subscription. */
@@ -24,14 +29,22 @@ export function subscribe(wanted: Wanted, reader: (news: News) => void): () => v
   const timer = setTimeout(openHere, patience)
   subscriptions.set(id, { wanted, reader, timer })
   send({ id, open: wanted })
+  renewing ??= setInterval(sendAll, renewal)
   return () => {
     clearTimeout(timer)
     subscriptions.delete(id)
     send({ id })
+    if (subscriptions.size > 0) return
+    clearInterval(renewing)
+    renewing = undefined
   }
 }
 
 const send = (order: Order) => port?.postMessage(order)
+
+function sendAll() {
+  for (const [id, { wanted }] of subscriptions) send({ id, open: wanted })
+}
 
 function receive({ data: { id, ...news } }: MessageEvent<Delivery>) {
   const subscription = subscriptions.get(id)
@@ -51,20 +64,28 @@ function connect(): MessagePort {
   }
 }
 
-/** Opens the streams in the page, in place of a worker that does not answer. */
+/** Opens the streams in the page, in place of a worker that does not answer. If it is only late, it ends its own. */
 function openHere() {
+  if (own) return
+  for (const [id, { timer }] of subscriptions) {
+    clearTimeout(timer)
+    send({ id })
+  }
   port?.close()
   port = ownStreams()
-  for (const [id, { wanted }] of subscriptions) send({ id, open: wanted })
+  sendAll()
 }
 
 function ownStreams(): MessagePort {
+  own = true
   const { port1, port2 } = new MessageChannel()
   port1.onmessage = receive
   import('./streams').then(
     ({ Streams }) => new Streams(location.origin).serve(port2),
     () => {
       // The service has gone, or a newer one has come: the page polls. The next subscription tries again.
+      own = false
+      port = undefined
       for (const { reader } of subscriptions.values()) reader({ state: 'reconnecting' })
     },
   )

@@ -47,7 +47,7 @@ class Queue<T> {
   }
 }
 
-const bounds: Bounds = { most: 4, patience: 5_000, silence: 45_000, backoff: () => 0 }
+const bounds: Bounds = { most: 4, patience: 5_000, silence: 45_000, lease: 90_000, backoff: () => 0 }
 const fakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 const project: Wanted = { path: '/v1/events', user: 'ann', shared: true }
 const run = (id: string): Wanted => ({ path: `/v1/jobs/${id}/events`, user: 'ann', shared: false })
@@ -210,4 +210,23 @@ test('a page gives orders by a port, and has none when it crashes', async () => 
   await both.find((s) => s.request.url === run('a').path)!.closed
   port1.close()
   await both.find((s) => s.request.url === project.path)!.closed
+})
+
+test('a page that says nothing any more keeps no stream', async () => {
+  const { port1, port2 } = new MessageChannel()
+  new Streams(service, { ...bounds, lease: 300 }).serve(port2)
+  const got = new Queue<Delivery>()
+  port1.onmessage = ({ data }) => got.put(data)
+  const say = () => port1.postMessage({ id: 1, open: project } satisfies Order)
+  say()
+  const stream = await answer()
+  expect(await got.next()).toEqual({ id: 1, state: 'opening' })
+  expect(await got.next()).toEqual({ id: 1, state: 'live' })
+  say() // that it lives
+  expect(opened.length).toBe(0) // the stream is still the same
+  await stream.closed
+  say() // it was only late
+  await answer()
+  expect(await got.next()).toEqual({ id: 1, state: 'opening' })
+  port1.close()
 })

@@ -1,9 +1,9 @@
 // The event streams of a browser. Browsers open six HTTP/1.1 connections to a host for all their pages together, so one
 // shared worker opens the streams of all pages: one for each project, whose changes all of its pages get, and as many
 // of runs and batches as leave connections for requests. A leader among the pages, elected by the Web Locks API, would
-// need more code to count streams, and does not exist under plain http, where HTTP/2 is missing, too. Only browsers of
-// phones, which show one page at a time, have no shared worker; a page there opens its streams itself, and so does one
-// whose worker does not answer.
+// need more code to count streams, and does not exist under plain http, where HTTP/2 is missing, too. Some browsers of
+// phones and of other programs have no shared worker; a page there opens its streams itself, and so does one whose
+// worker does not answer. After an upgrade of the service, pages that were open before have the worker of before.
 //
 // A stream is read by fetch: EventSource does not tell of comments. The service begins a stream with one, and sends
 // one every 15 seconds, so that a stream without a byte is one that something on the way holds back.
@@ -28,7 +28,7 @@ export interface Wanted {
 export type News = { state: StreamState } | { event: string; data: unknown }
 type Reader = (news: News) => void
 
-/** What a page sends: it wants a stream, which it calls by a number, or wants it no longer. */
+/** What a page sends: it wants a stream, which it calls by a number, or still does, or wants it no longer. */
 export interface Order {
   id: number
   open?: Wanted
@@ -45,11 +45,13 @@ export interface Bounds {
   patience: number
   /** How long an open stream may be without a byte until it is opened again, in ms: three comments of the service. */
   silence: number
+  /** How long the streams of a page that says nothing stay open, in ms: not every browser tells that a page is gone. */
+  lease: number
   /** How long a stream waits before it is opened for the nth time without success, in ms. */
   backoff(tries: number): number
 }
 
-const usual: Bounds = { most: 4, patience: 5_000, silence: 45_000, backoff }
+const usual: Bounds = { most: 4, patience: 5_000, silence: 45_000, lease: 90_000, backoff }
 
 /** The streams of all pages that it serves, at most as many at once as bounds say. */
 export class Streams {
@@ -63,18 +65,23 @@ export class Streams {
   /** Serves the page at the other end of a port. */
   serve(port: MessagePort) {
     const closers = new Map<number, () => void>()
-    port.onmessage = ({ data: { id, open } }: MessageEvent<Order>) => {
+    const close = (id: number) => {
       closers.get(id)?.()
       closers.delete(id)
-      if (open)
+    }
+    const gone = () => [...closers.keys()].forEach(close)
+    let lease: ReturnType<typeof setTimeout> | undefined
+    port.onmessage = ({ data: { id, open } }: MessageEvent<Order>) => {
+      clearTimeout(lease)
+      lease = setTimeout(gone, this.bounds.lease)
+      if (!open) close(id)
+      else if (!closers.has(id))
         closers.set(
           id,
           this.open(open, (news) => port.postMessage({ id, ...news } satisfies Delivery)),
         )
     }
-    port.addEventListener('close', () => {
-      for (const close of closers.values()) close() // the page has crashed
-    })
+    port.addEventListener('close', gone) // the page has crashed
   }
 
   /** Opens a stream, or joins the one that pages share. Returns the function that ends this. */
@@ -201,6 +208,7 @@ class Stream {
       const headers = { Accept: 'text/event-stream', ...(this.last && { 'Last-Event-ID': this.last }) }
       const response = await fetch(this.service + this.wanted.path, { headers, signal, cache: 'no-store' })
       if (response.status === 204) return true
+      if (response.status === 400) this.last = '' // of a server that does not know the id, which must not be sent again
       const isStream = response.ok && response.headers.get('Content-Type')?.startsWith('text/event-stream')
       if (!isStream || !response.body) throw new Error(`the stream was refused with ${response.status}`)
       await this.checkUser(signal)
@@ -225,6 +233,7 @@ class Stream {
   /** Fails if somebody else has signed in, with whose cookie the stream was then opened: no page may get its events. */
   private async checkUser(signal: AbortSignal) {
     const response = await fetch(`${this.service}/v1/session`, { signal, cache: 'no-store' })
+    if (!response.ok) throw new Error(`the session was refused with ${response.status}`)
     const { user } = (await response.json()) as { user: string | null }
     if ((user ?? '') !== this.wanted.user) throw new Error('another user has signed in')
   }

@@ -129,7 +129,7 @@ function middleware(key: string | undefined, repeatable: boolean): Middleware {
       const want = request.method === 'GET' && stated(response)
       if (!want) return undefined
       const { compared } = await import('./compare.js') // later, since pages must be small at first
-      return compared(response, want, options.parseAs === 'stream')
+      return compared(response, want, { asStream: options.parseAs === 'stream', signal: request.signal })
     },
     onError({ error }) {
       if (error instanceof ServiceError || (error instanceof Error && error.name === 'AbortError')) return

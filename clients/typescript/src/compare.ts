@@ -20,14 +20,19 @@ const largestStream = 256 << 20
  * Compares a file with the SHA-256 that the service states, and returns a response with the same content. It throws a
  * DamagedFileError where they differ. A browser can compare only in pages by HTTPS and of localhost.
  */
-export async function compared(response: Response, want: string, asStream: boolean): Promise<Response> {
+export async function compared(
+  response: Response,
+  want: string,
+  { asStream, signal }: { asStream: boolean; signal: AbortSignal },
+): Promise<Response> {
   if (!globalThis.crypto?.subtle) return response
-  if (asStream && Number(response.headers.get('Content-Length') ?? 0) > largestStream) return response
+  // That of a compressed response is not known before its end.
+  if (asStream && !(Number(response.headers.get('Content-Length') || Infinity) <= largestStream)) return response
   let content: ArrayBuffer
   try {
     content = await response.arrayBuffer()
   } catch (error) {
-    if (error instanceof Error && error.name === 'AbortError') throw error
+    if (signal.aborted) throw error
     throw new ServiceError(0, 'The file ended early: the connection has broken, or the stored file is damaged.')
   }
   const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', content))

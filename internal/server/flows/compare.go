@@ -163,7 +163,7 @@ func (h *Handlers) comparedFiles(
 func (h *Handlers) readCompared(
 	ctx context.Context, sources []flow.StructureSource, files []flow.ComparedFile,
 ) (*compare.Set, error) {
-	out := &compare.Set{}
+	out := &compare.Set{Most: maxDirectResidues, Instead: toTask}
 	for i := range files {
 		field := fmt.Sprintf("of[%d]", i)
 		read, err := h.readOneCompared(ctx, sources[i], &files[i], field)
@@ -173,9 +173,6 @@ func (h *Handlers) readCompared(
 		in := compare.Input{Name: files[i].Name, Structure: read, Predicted: files[i].Predicted}
 		if err := out.Add(ctx, in); err != nil {
 			return nil, err
-		}
-		if out.Residues() > maxDirectResidues {
-			return nil, pleat.InvalidField("of", " has more than %d residues in all; %s", maxDirectResidues, toTask)
 		}
 	}
 	return out, nil

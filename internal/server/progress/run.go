@@ -67,7 +67,10 @@ func (p *Progress) resume(ctx context.Context, c *route.Call, run pleat.RunID) (
 	if last > 0 && (of == "" || of == run) {
 		list, err := p.Runs.Progress(ctx, run, last-1, EventPage+1)
 		if err != nil || len(list) > 0 {
-			return last, list[min(1, len(list)):], err
+			if len(list) > 0 && list[0].Seq == last {
+				list = list[1:]
+			}
+			return last, list, err
 		}
 	}
 	list, err := p.Runs.Progress(ctx, run, 0, EventPage)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,7 +69,8 @@ func Disposition(name string) string {
 	}
 	stem := strings.Trim(strings.TrimSuffix(ascii, path.Ext(ascii)), "- ")
 	plain := map[string]string{"filename": cmp.Or(stem, "file") + path.Ext(ascii)}
-	return mime.FormatMediaType("attachment", plain) + "; filename*=UTF-8''" + url.PathEscape(name)
+	encoded := strings.NewReplacer(":", "%3A", "=", "%3D", "@", "%40").Replace(url.PathEscape(name)) // RFC 8187
+	return mime.FormatMediaType("attachment", plain) + "; filename*=UTF-8''" + encoded
 }
 
 // Send sends a blob, or the range of it that the request names; large text with gzip if the client accepts it. Its
@@ -78,13 +80,13 @@ func Disposition(name string) string {
 // before its last bytes, and breaks the connection. Ranges are not compared.
 func (f *Files) Send(ctx context.Context, c *Call, a *pleat.Artifact, name string) error {
 	first := int64(blob.FirstSent)
-	if c.R.Method == http.MethodHead || c.R.Header.Get("Range") != "" {
+	if c.R.Method == http.MethodHead || asksForLess(c.R.Header) {
 		first = -1 // a part must not cost the reading of the whole
 	}
 	want := blob.Expected{Name: cmp.Or(a.Name, name), SHA256: a.SHA256}
 	body, info, err := f.Blobs.OpenExpected(ctx, a.Key, want, first)
 	if err == nil && info.Bytes != a.Bytes {
-		err = errors.Join(fmt.Errorf("the file has %d bytes and its row says %d", info.Bytes, a.Bytes), body.Close())
+		err = errors.Join(f.Blobs.Damage(a.Key, want), body.Close())
 	}
 	if err != nil {
 		return Unreadable(a, err)
@@ -117,6 +119,13 @@ func (f *Files) Send(ctx context.Context, c *Call, a *pleat.Artifact, name strin
 	}
 	serve(&jsonErrors{Answer: c.W})
 	return nil
+}
+
+// asksForLess reports whether a request may be answered with less than the whole file, such as 304.
+func asksForLess(h http.Header) bool {
+	return slices.ContainsFunc([]string{"Range", "If-None-Match", "If-Modified-Since"}, func(name string) bool {
+		return h.Get(name) != ""
+	})
 }
 
 // readContent remembers that a file could not be read, which http.ServeContent does not tell.

@@ -32,7 +32,7 @@ func misplaced(text string) string {
 	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.C, r) }):
 		return "has white space or an invisible character in it"
 	case strings.ContainsAny(text, `"'<>`):
-		return "has quotation marks or brackets around it"
+		return "has quotation marks or brackets in it"
 	}
 	return ""
 }

@@ -250,7 +250,9 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, in any) error {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(clock.Deadline(bodyTime + time.Duration(size)*time.Second/slowestBody))
 	raw, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
-	_ = rc.SetReadDeadline(time.Time{}) // the call may wait
+	if err == nil {
+		_ = rc.SetReadDeadline(time.Time{}) // the call may wait
+	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return pleat.Errorf(pleat.CodeUnavailable,

@@ -5,6 +5,7 @@ import { Input } from '../controls'
 import { moment, when } from '../format'
 import { Once } from '../once'
 import { type Role, roleTexts } from '../project'
+import { byIssuer } from '../session'
 import { Table } from '../table'
 import { type End, EndField } from './End'
 import { endOf } from './ends'
@@ -18,14 +19,12 @@ const usual = '7'
 interface Props {
   id: string
   invitations: Invitation[]
-  /** Whether people sign in by an issuer, and not with API keys. */
-  byIssuer: boolean
   run: Run
 }
 
 /** The open invitations, and the form for another. */
-export function Invitations({ id, invitations, byIssuer, run }: Props) {
-  const { roles, mostDays } = byIssuer ? signIn : keySession
+export function Invitations({ id, invitations, run }: Props) {
+  const { roles, mostDays } = byIssuer.value ? signIn : keySession
   const [created, setCreated] = useState<NewInvitation>()
   const [role, setRole] = useState<Role>('member')
   const [label, setLabel] = useState('')

@@ -116,7 +116,7 @@ export function People({ id }: { id: string }) {
       )}
       {isManaged ? (
         <>
-          <Invitations id={id} invitations={loaded.invitations} byIssuer={loaded.issuer !== ''} run={run} />
+          <Invitations id={id} invitations={loaded.invitations} run={run} />
           <ServiceUsers id={id} users={members.filter((m) => m.isService)} run={run} />
           <Limits project={project} run={run} />
           <Settings project={project} run={run} />
