@@ -121,6 +121,9 @@ const MaxSearchPause = 24 * time.Hour
 // MaxRunTime is how long a run may compute, unless the operator sets max-seconds.
 const MaxRunTime = 24 * time.Hour
 
+// MaxRunLimit bounds what operators may set.
+const MaxRunLimit = 100 * 24 * time.Hour
+
 // Heartbeat renews a worker's lease on one task and carries what the task has reported since the last one.
 type Heartbeat struct {
 	Task     TaskID

@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	"pleat"
 	"pleat/internal/store/db"
 )
 
@@ -226,7 +228,7 @@ func (c *Config) workerSettings() []Setting {
 			between(1, 1024, ""),
 		setting("max-seconds", &c.MaxSeconds,
 			"seconds that one run may compute; a simulation that is expected to take longer is refused").
-			between(60, 100*24*3600, "seconds"),
+			between(60, int64(pleat.MaxRunLimit/time.Second), "seconds"),
 		setting("classes", &c.Classes,
 			"YAML file of the classes of workers, see docs/operations.md; the server accepts jobs for their models "+
 				"while none of their workers runs. Empty: the class default, with the engines of the server's own "+

@@ -44,13 +44,18 @@ def test_sequences_and_seeds_in_other_forms(pleat: Pleat, folded: Job) -> None:
         pleat.fold(SEQUENCE, params=Params(seed=1), seed=2)
 
 
-def test_jobs_and_clients_are_pickled(pleat: Pleat, apleat: AsyncPleat, folded: Job) -> None:
+def test_jobs_and_clients_are_pickled(pleat: Pleat, folded: Job) -> None:
     again: Job = pickle.loads(pickle.dumps(folded))
     assert (again.id, again.status) == (folded.id, "COMPLETED")
     assert pickle.loads(pickle.dumps(pleat)).me() == pleat.me()
-    assert pickle.loads(pickle.dumps(apleat)).url == apleat.url
     with httpx.Client() as http, pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(Pleat(pleat.url, http=http))
+
+
+async def test_a_client_is_pickled_awaited(apleat: AsyncPleat) -> None:
+    again = pickle.loads(pickle.dumps(apleat))
+    assert await again.me() == await apleat.me()
+    await again.close()
 
 
 async def test_a_job_folds_awaited(apleat: AsyncPleat, folded: Job, tmp_path: Path) -> None:

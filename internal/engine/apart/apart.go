@@ -2,8 +2,8 @@
 //
 // A built-in engine computes inside the worker, often inside the server. If a task takes all memory there, the process
 // dies with it, and with everything else that it does; the task is tried again and would end the next process too.
-// From its second attempt on, such a task runs apart: if that process dies while the worker lives, the task is the
-// cause, and fails. A worker that dies meanwhile takes the process along, and nobody is blamed.
+// From its second attempt on, such a task runs apart, so that only that process dies with it, and the store sees a task
+// with which processes die; see runs.retry. A worker that dies meanwhile takes the process along.
 //
 // The two speak JSON in lines. The worker writes a request and then an answer to every line that asks for one; the
 // process writes what the engine reports and at last the output. The process ends when its input does.
@@ -18,8 +18,10 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"pleat"
@@ -116,18 +118,19 @@ func (e *Engine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 	}
 	out, err := e.run(ctx, w, sink)
 	switch {
+	case ctx.Err() != nil && (out == nil || out.Failure != nil): // the process does not know why it was to end
+		return pleat.Output{Failure: engine.Interrupted(ctx)}
 	case err == nil:
 		return *out
-	case ctx.Err() != nil:
-		return pleat.Output{Failure: engine.Interrupted(ctx)}
 	}
 	e.log.Warn("the process of a task has died", "task", w.Task, "engine", e.name, "error", err)
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) { // it did not start, or does not speak as it should
-		return pleat.Output{Failure: pleat.Failed(pleat.FailInternal, "the process of the engine could not be run")}
+		return pleat.Output{Failure: &pleat.Failure{
+			Kind: pleat.FailInternal, Message: "the process of the engine could not be run", Retry: true,
+		}}
 	}
-	why := &pleat.Failure{Kind: pleat.FailCrashed, Message: "the process that computed this died twice, the second " +
-		"time while it did nothing else: the input is the cause"}
+	why := pleat.Failed(pleat.FailCrashed, "the process that computed this has died")
 	if ended.ExitCode() == exitMemory {
 		why = pleat.Failed(pleat.FailOOM, "this needs more memory than the "+strconv.FormatInt(e.memory>>20, 10)+
 			" MiB of the worker, which died of it before")
@@ -138,12 +141,17 @@ func (e *Engine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 // run runs the engine in a process and returns its output, or the error with which the process ended.
 func (e *Engine) run(ctx context.Context, w pleat.Work, sink pleat.Sink) (*pleat.Output, error) {
 	program, err := os.Executable()
+	if runtime.GOOS == "linux" {
+		program, err = "/proc/self/exe", nil // this program, though its file may have been replaced since it started
+	}
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(program) // not with ctx: it gets time to end in order
 	cmd.Args = []string{childName, strconv.FormatInt(e.memory, 10)}
 	cmd.Env = []string{} // it has no use for secrets
+	// Signals to the worker and its group, as of a terminal, are for the worker: it ends the process in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -2,14 +2,9 @@ package apart_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,52 +96,16 @@ func TestTooMuchMemory(t *testing.T) {
 	}
 }
 
-// A process that dies while the worker lives has the cause in its task, which fails and is not tried again.
-func TestKilled(t *testing.T) {
-	t.Parallel()
-	const memory = 1<<40 + 1 // by which its process is found
-	e := newEngine("null", memory)
-	kill := sync.OnceFunc(func() {
-		for _, path := range commandLines(t) {
-			text, _ := os.ReadFile(path) // one that has ended has none
-			if !strings.HasSuffix(string(text), fmt.Sprintf("\x00%d\x00", int64(memory))) {
-				continue
-			}
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	sink := &enginetest.Sink{OnProgress: func(string) { kill() }}
-	f := e.Run(t.Context(), folded(t, e, map[string]any{"samplingSteps": 600_000.0}), sink).Failure
-	if f == nil || f.Kind != pleat.FailCrashed || f.Retry {
-		t.Errorf("%v", f)
-	}
-}
-
-// commandLines are the files with the command lines of all processes.
-func commandLines(t *testing.T) []string {
-	t.Helper()
-	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	return paths
-}
-
-// A cancelled task ends at once, with the process.
+// A task that is to end does so at once, with the process, for the reason that the worker knows.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	e := newEngine("null", 0)
-	ctx, cancel := context.WithCancel(t.Context())
-	sink := &enginetest.Sink{OnProgress: func(string) { cancel() }}
-	f := e.Run(ctx, folded(t, e, map[string]any{"samplingSteps": 600_000.0}), sink).Failure
-	if want := engine.Interrupted(ctx); f == nil || f.Kind != want.Kind {
-		t.Errorf("%v, want %v", f, want)
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded, engine.ErrShutdown} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		sink := &enginetest.Sink{OnProgress: func(string) { cancel(cause) }}
+		f := e.Run(ctx, folded(t, e, map[string]any{"samplingSteps": 600_000.0}), sink).Failure
+		if d := cmp.Diff(engine.Interrupted(ctx), f); d != "" {
+			t.Errorf("%v: %s", cause, d)
+		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 const (
 	faultReadOnly = "the database takes no changes now, as after a failover or by its settings"
 	faultFull     = "the disk of the database is full, and its operator must free space"
-	faultDisk     = "the disk of the database takes nothing more, as where a quota is used up"
+	faultDisk     = "writes to the disk of the database fail, for example because a quota is used up"
 )
 
 // codeReadOnly is the SQLSTATE of a change in a session of PostgreSQL that may only read (read_only_sql_transaction).
@@ -54,6 +54,7 @@ type fault struct {
 	logged clock.Stopwatch
 	told   bool            // the log has its beginning
 	tried  clock.Stopwatch // the last change that was made to learn whether it is over
+	trying bool            // such a change is under way
 }
 
 const (
@@ -84,14 +85,18 @@ func (s *DB) noteFault(err error) {
 func (s *DB) reviewFault(ctx context.Context) {
 	f := &s.fault
 	f.mu.Lock()
-	try := f.why != "" && f.tried.Elapsed() >= faultTries
+	try := f.why != "" && !f.trying && f.tried.Elapsed() >= faultTries
 	if try {
-		f.tried = clock.Start()
+		f.tried, f.trying = clock.Start(), true // the change commits, too
 	}
 	f.mu.Unlock()
-	if try {
-		_ = s.TryChange(ctx) // it notes what it finds
+	if !try {
+		return
 	}
+	_ = s.TryChange(ctx) // it notes what it finds
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trying = false
 }
 
 // TryChange makes a change that changes nothing, so that a database that takes none says so.

@@ -162,6 +162,7 @@ func (s *DB) agreeOnTime(ctx context.Context) error {
 // deadlock (40P01), of which one transaction is the victim. Where the session may only read, it tries another one once.
 func (s *DB) pgCommit(ctx context.Context, d durability, fn func(*Tx) error) (written, error) {
 	const tries = 4
+	dropped := false
 	for i := 1; ; i++ {
 		done, err := s.pgOnce(ctx, d, fn)
 		var pe *pgconn.PgError
@@ -171,9 +172,11 @@ func (s *DB) pgCommit(ctx context.Context, d durability, fn func(*Tx) error) (wr
 		switch pe.Code {
 		case "40001", "40P01":
 		case codeReadOnly:
-			if s.dropSessions(); i > 1 {
+			s.dropSessions()
+			if dropped {
 				return done, err
 			}
+			dropped = true
 		default:
 			return done, err
 		}

@@ -306,7 +306,6 @@ func (s *DB) commit(ctx context.Context, verb string, d durability, fn func(t *T
 		s.noteFault(err)
 		return Unavailable(verb, err)
 	}
-	s.reviewFault(ctx)
 	for _, fn := range done.after {
 		fn()
 	}
@@ -314,6 +313,7 @@ func (s *DB) commit(ctx context.Context, verb string, d durability, fn func(t *T
 	if s.notify != nil && len(done.wake) > 0 {
 		s.notify.send(done.wake)
 	}
+	s.reviewFault(ctx)
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (s *Store) FinishRun(ctx context.Context, l tasks.Lease, f RunFinished) err
 			msa:       f.MSA,
 			artifacts: f.Artifacts,
 			attempt:   l.Attempt,
-			took:      min(f.Took, pleat.MaxRunTime),
+			took:      knownTook(f.Took),
 			queue:     h.Queue,
 		}
 		if h.Cancel && e.state != pleat.StateStopped {
@@ -268,6 +268,14 @@ func replaceArtifacts(t *db.Tx, run pleat.RunID, e runEnd) {
 	for _, a := range e.artifacts {
 		insertArtifact(t, run, e.attempt, a)
 	}
+}
+
+// knownTook returns how long an attempt took, as its worker says, or 0 for a time that no attempt can take.
+func knownTook(d time.Duration) time.Duration {
+	if d < 0 || d > pleat.MaxRunLimit {
+		return 0
+	}
+	return d
 }
 
 // retry spends one try of a run's task and queues it again, after a delay that doubles with each try from 1 s to 256 s,

@@ -251,8 +251,8 @@ func (s *Store) sealEach(
 		for i := range plain {
 			e := &plain[i]
 			a := seal(e.Owner, e.Address.Origin)
-			t.Send("UPDATE endpoint SET origin = $1, address = $2 WHERE id = $3 AND address = ''",
-				a.Origin, a.Sealed, e.ID)
+			t.Send("UPDATE endpoint SET origin = $1, address = $2 WHERE id = $3 AND address = '' AND origin = $4",
+				a.Origin, a.Sealed, e.ID, e.Address.Origin) // another node may have erased it since it was read
 		}
 		return t.Wait()
 	})
