@@ -12,8 +12,8 @@ import (
 	"pleat"
 )
 
-// ErrDamaged is an object whose bytes are not those that were stored: a disk or a server has changed them. Such an error
-// is also a [pleat.Error] with CodeUnavailable, whose message names the file.
+// ErrDamaged is an object whose bytes are not those that were stored: a disk or a server has changed them. Such an
+// error is also a [pleat.Error] with CodeUnavailable, whose message names the file.
 var ErrDamaged = errors.New("its stored bytes have another SHA-256")
 
 // Expected is what the database says of an object. The zero value is that of an object without a row, such as a cached
@@ -66,8 +66,8 @@ func (m *Monitor) Open(ctx context.Context, key string) (io.ReadSeekCloser, Info
 }
 
 // OpenExpected opens an object of which the caller knows what it must be. Up to first bytes, a damaged object is
-// ErrDamaged at once. A larger one is compared while it is read from its beginning to its end, in any number of reads: the
-// last of them returns ErrDamaged in the place of the last bytes. Parts of it are not compared.
+// ErrDamaged at once. A larger one is compared while it is read from its beginning to its end, in any number of reads:
+// the last of them returns ErrDamaged in the place of the last bytes. Parts of it are not compared.
 func (m *Monitor) OpenExpected(
 	ctx context.Context, key string, want Expected, first int64,
 ) (io.ReadSeekCloser, Info, error) {
