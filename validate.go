@@ -40,31 +40,6 @@ func KnownLetters(k EntityKind) string {
 	return strings.TrimRight(letters[k], "XN")
 }
 
-// Note says what was dropped from a value of a request that is accepted.
-type Note struct{ Field, Message string }
-
-// Notes are notes on a request, in its order.
-type Notes []Note
-
-// Texts returns the notes as sentences that begin with the path of the value.
-func (n Notes) Texts() []string {
-	out := []string{}
-	for _, note := range n {
-		out = append(out, note.Field+": "+note.Message)
-	}
-	return out
-}
-
-// EndDropped is the note on a sequence that [CutEnd] has changed.
-const EndDropped = "the end sign * was dropped"
-
-// CutEnd returns the text of a polymer without the sign * that ends it, the stop codon of a translation, and reports
-// whether it had one. A sign elsewhere, and a second one, are no letters of a polymer.
-func CutEnd(text string) (string, bool) {
-	text = strings.TrimRightFunc(text, unicode.IsSpace)
-	return strings.CutSuffix(text, "*")
-}
-
 // NotALetter says, for a message, that r is none of the letters of a kind of polymer that a model accepts, or what it
 // stands for where it has a meaning: IUPAC-IUB, Nomenclature and Symbolism for Amino Acids and Peptides, 3AA-1.
 func NotALetter(k EntityKind, r rune) string {

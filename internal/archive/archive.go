@@ -72,18 +72,19 @@ func (u URLs) fetch(ctx context.Context, s source) (Entry, *pleat.Failure, error
 		why := fmt.Sprintf("the source of %s structures did not answer", s.database)
 		return Entry{}, &pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true}, err
 	}
-	switch status, raw := p.status, p.body; {
-	case status == http.StatusNotFound || status == http.StatusGone:
+	switch {
+	case p.status == http.StatusNotFound || p.status == http.StatusGone:
 		return Entry{}, pleat.Failed(pleat.FailInvalidInput, fmt.Sprintf("there is no structure of the %s id %s",
 			s.database, s.id)), nil
-	case status >= 500 || status == http.StatusTooManyRequests:
-		why := fmt.Sprintf("the source of %s structures answered %d", s.database, status)
+	case p.status >= 500 || p.status == http.StatusTooManyRequests:
+		why := fmt.Sprintf("the source of %s structures answered %d", s.database, p.status)
 		f := pleat.Failure{Kind: pleat.FailTimeout, Message: why, Retry: true, RetryAfter: p.retryAfter}
 		return Entry{}, &f, nil
-	case status != http.StatusOK:
+	case p.status != http.StatusOK:
 		return Entry{}, pleat.Failed(pleat.FailUnsupported, fmt.Sprintf(
-			"the source of %s structures answered %d; the operator has to check its address", s.database, status)), nil
-	case int64(len(raw)) > s.limit:
+			"the source of %s structures answered %d; the operator has to check its address", s.database,
+			p.status)), nil
+	case int64(len(p.body)) > s.limit:
 		return Entry{}, pleat.Failed(pleat.FailTooLarge, fmt.Sprintf("the structure has more than %d MiB",
 			s.limit>>20)), nil
 	}
@@ -116,7 +117,7 @@ func get(ctx context.Context, address string, limit int64) (page, error) {
 	}
 	p := page{
 		status:     resp.StatusCode,
-		retryAfter: clock.RetryAfter(resp.Header.Get("Retry-After"), clock.Deadline(0), pleat.MaxRetryAfter),
+		retryAfter: clock.RetryAfter(resp.Header, nil, pleat.MaxRetryAfter),
 	}
 	p.body, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	return p, errors.Join(err, resp.Body.Close())

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// RetryAfter parses the value of the header Retry-After in both of its forms (RFC 9110, section 10.2.3): seconds, of
-// which fractions are rounded up, and a date, which is compared with now. It returns at most longest, and 0 if the
-// value is absent, in the past or neither form. A number that no integer holds is longest, too: the server wants to be
-// left alone.
-func RetryAfter(value string, now time.Time, longest time.Duration) time.Duration {
-	value = strings.TrimSpace(value)
+// RetryAfter parses the header Retry-After in both of its forms (RFC 9110, section 10.2.3): seconds, of which fractions
+// are rounded up, and a date, which is compared with now; nil: with the machine's clock. It returns at most longest,
+// and 0 if the value is absent, in the past or neither form. A number that no integer holds is longest, too: the server
+// wants to be left alone.
+func RetryAfter(h http.Header, now func() time.Time, longest time.Duration) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
 	if value != "" && strings.Trim(value, "0123456789.") == "" {
 		seconds, err := strconv.ParseFloat(value, 64)
 		switch {
@@ -28,5 +28,5 @@ func RetryAfter(value string, now time.Time, longest time.Duration) time.Duratio
 	if err != nil {
 		return 0
 	}
-	return min(max(at.Sub(now), 0), longest)
+	return min(max(at.Sub(Or(now)()), 0), longest)
 }

@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 12, 1, 13, 5, 0, 0, time.UTC)
+	now := func() time.Time { return time.Date(2026, 12, 1, 13, 5, 0, 0, time.UTC) }
 	const longest = 24 * time.Hour
 	for value, want := range map[string]time.Duration{
 		"":                                0,
@@ -36,7 +37,7 @@ func TestRetryAfter(t *testing.T) {
 		"Fri, 01 Jan 2100 00:00:00 GMT":   longest,
 		"Tue, 01 Dec 2026 14:05:00":       0,
 	} {
-		if got := clock.RetryAfter(value, now, longest); got != want {
+		if got := clock.RetryAfter(http.Header{"Retry-After": {value}}, now, longest); got != want {
 			t.Errorf("%q: %s; want %s", value, got, want)
 		}
 	}

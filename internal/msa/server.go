@@ -370,7 +370,7 @@ func (v *serverSearch) request(ctx context.Context, method, path, form string) (
 
 // retryAfter returns for how long a response asks to leave the server alone; 0: it does not.
 func (s *Server) retryAfter(resp *http.Response) time.Duration {
-	return clock.RetryAfter(resp.Header.Get("Retry-After"), clock.Or(s.Clock)(), pleat.MaxSearchPause)
+	return clock.RetryAfter(resp.Header, s.Clock, pleat.MaxSearchPause)
 }
 
 // mediaType returns the type of the content of a response for a message.

@@ -66,7 +66,7 @@ func (a *Attempt) readStatus(resp *http.Response, now time.Time) {
 		return
 	}
 	a.Abort = wish == "abort-message"
-	a.RetryAfter = clock.RetryAfter(resp.Header.Get("Retry-After"), now, maxRetryAfter)
+	a.RetryAfter = clock.RetryAfter(resp.Header, func() time.Time { return now }, maxRetryAfter)
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
 		a.Throttled = true

@@ -61,7 +61,7 @@ It needs no database and no server. Progress and the runner's standard error are
 		if err := checkWeights(check.record, check.manifest, nil, check.say); err != nil {
 			return err
 		}
-		if text := trusted(c.WeightsDir(check.manifest.Engine), check.manifest); text != "" {
+		if text := describeUnverified(c.WeightsDir(check.manifest.Engine), check.manifest); text != "" {
 			check.say(text)
 		}
 		return check.run(cmd.Context(), only)

@@ -73,8 +73,8 @@ func (i *install) warnInstalled() {
 		"compare it with a source of your own", filepath.Join(dir, recordFile))
 }
 
-// trusted says which files were compared with their first installation alone; empty: none.
-func trusted(dir string, m *runner.Manifest) string {
+// describeUnverified says which files were compared with their first installation alone; empty: none.
+func describeUnverified(dir string, m *runner.Manifest) string {
 	files := installedUnverified(dir, m)
 	if len(files) == 0 {
 		return ""

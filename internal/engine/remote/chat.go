@@ -209,5 +209,5 @@ func chatRefusal(a httpAnswer, reason string) *pleat.Failure {
 
 // retryAfter returns for how long an endpoint asks to be left alone; 0: it does not.
 func retryAfter(resp *http.Response) time.Duration {
-	return clock.RetryAfter(resp.Header.Get("Retry-After"), clock.Deadline(0), pleat.MaxRetryAfter)
+	return clock.RetryAfter(resp.Header, nil, pleat.MaxRetryAfter)
 }
