@@ -126,7 +126,9 @@ type guests struct {
 // newGuests makes a project whose manager is the user of the node.
 func newGuests(n *workflowNode) *guests {
 	n.T.Helper()
-	n.Run("users", "grant", "ada", "operator")
+	if out, code := n.Run("users", "grant", "ada", "operator"); code != 0 {
+		n.T.Fatalf("users grant ended with %d:\n%s", code, out)
+	}
 	p, err := n.api.CreateProject(context.Background(), api.CreateProject{Name: "guests"})
 	if err != nil {
 		n.T.Fatal(err)
