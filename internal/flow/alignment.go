@@ -15,8 +15,8 @@ type AlignmentInput struct {
 	Webhooks  json.RawMessage `json:"webhooks,omitempty"`
 }
 
-// ParseAlignment is [Parse] for an [AlignmentInput] that is the request itself: its faults and notes name sequences, not
-// workflow_input.sequences.
+// ParseAlignment is [Parse] for an [AlignmentInput] that is the request itself: its faults and notes name sequences,
+// not workflow_input.sequences.
 func ParseAlignment(input json.RawMessage) (Plan, error) {
 	return parse(Plan{Alias: pleat.AliasAlignment}, input, "")
 }

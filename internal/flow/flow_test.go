@@ -77,8 +77,8 @@ func TestParseQnA(t *testing.T) {
 	}
 }
 
-// The end sign of a sequence is dropped in every kind of input that has one, with a note; elsewhere, and twice, it is no
-// letter.
+// The end sign of a sequence is dropped in every kind of input that has one, with a note; elsewhere, and twice, it is
+// no letter.
 func TestEndSign(t *testing.T) {
 	for alias, c := range map[string]struct{ input, field string }{
 		"md":     {`{"preset":"single_idr_fasta","sequence":"MKTGS%s"}`, "workflow_input.sequence"},
