@@ -24,6 +24,7 @@ type Alignment struct {
 	Name      string           `json:"name"`
 	Pairing   *string          `json:"pairing" doc:"As the request gave it; null: as the operator has set it."`
 	Proteins  []AlignedProtein `json:"proteins" doc:"In the order of the request."`
+	Notes     []string         `json:"notes,omitempty" doc:"The parts of sequences that were dropped, with their paths in the body; absent if there are none."`
 	Coverage  *string          `json:"msa_coverage_plot_url" doc:"Figure of how many rows cover each residue; null until COMPLETED."`
 	Error     *string          `json:"error" doc:"Why there is no alignment; null if there is no failure."`
 	CreatedAt Time             `json:"createdAt"`

@@ -43,6 +43,7 @@ type Workflow struct {
 	Waiting   *Waiting       `json:"waiting" doc:"Why the task waits; null if it does not wait."`
 	Workspace *string        `json:"library_item_workspace_id" format:"uuid" doc:"For a design, the folder of its files in your library; null for other workflows and readers."`
 	Graph     *WorkflowGraph `json:"graph" doc:"For a design, its nodes and edges; null for other workflows and readers."`
+	Notes     []string       `json:"notes,omitempty" doc:"In the response of POST /v1/workflows, the parts of sequences that were dropped, with their paths in the body; absent if there are none."`
 	Folds     []DesignFold   `json:"folds,omitempty" doc:"For a design, its folds by other models; absent if there are none."`
 }
 

@@ -44,12 +44,12 @@ type Set struct {
 
 // Add adds a structure, which must not change afterwards. An error has pleat.CodeInvalid and says that the structure is
 // beyond the limits, or is that of ctx.
-func (k *Set) Add(ctx context.Context, in Input) error {
-	if k.known == nil {
-		k.known = names{}
+func (s *Set) Add(ctx context.Context, in Input) error {
+	if s.known == nil {
+		s.known = names{}
 	}
-	if len(k.all) == pleat.MaxCompared {
-		return errCount(len(k.all) + 1)
+	if len(s.all) == pleat.MaxCompared {
+		return errCount(len(s.all) + 1)
 	}
 	polymers := *in.Structure
 	polymers.Chains = nil
@@ -59,29 +59,29 @@ func (k *Set) Add(ctx context.Context, in Input) error {
 		}
 	}
 	in.Structure = &polymers
-	s := subject{Input: in, chains: polymersOf(&polymers, k.known)}
-	for i := range s.chains {
-		s.residues += len(s.chains[i].Residues)
+	one := subject{Input: in, chains: polymersOf(&polymers, s.known)}
+	for i := range one.chains {
+		one.residues += len(one.chains[i].Residues)
 	}
-	field := fmt.Sprintf("of[%d]", len(k.all))
+	field := fmt.Sprintf("of[%d]", len(s.all))
 	switch {
-	case len(s.chains) > MaxChains:
+	case len(one.chains) > MaxChains:
 		return pleat.InvalidField(field, " (%s) has %d polymer chains; at most %d can be compared",
-			pleat.Clip(s.Name), len(s.chains), MaxChains)
-	case s.residues > MaxResidues:
+			pleat.Clip(one.Name), len(one.chains), MaxChains)
+	case one.residues > MaxResidues:
 		return pleat.InvalidField(field, " (%s) has %d residues; at most %d of one structure can be compared",
-			pleat.Clip(s.Name), s.residues, MaxResidues)
-	case k.total+s.residues > cmp.Or(k.Most, maxTotal):
-		return pleat.InvalidField("of", " has more than %d residues in all; %s", cmp.Or(k.Most, maxTotal),
-			cmp.Or(k.Instead, "compare fewer structures"))
+			pleat.Clip(one.Name), one.residues, MaxResidues)
+	case s.total+one.residues > cmp.Or(s.Most, maxTotal):
+		return pleat.InvalidField("of", " has more than %d residues in all; %s", cmp.Or(s.Most, maxTotal),
+			cmp.Or(s.Instead, "compare fewer structures"))
 	}
-	s.plddt = s.Structure.Confidence(s.Predicted).PLDDT
+	one.plddt = one.Structure.Confidence(one.Predicted).PLDDT
 	var err error
-	if s.contacts, s.untold, err = facts.Contacts(ctx, s.Structure); err != nil {
+	if one.contacts, one.untold, err = facts.Contacts(ctx, one.Structure); err != nil {
 		return err
 	}
-	k.all = append(k.all, s)
-	k.total += s.residues
+	s.all = append(s.all, one)
+	s.total += one.residues
 	return nil
 }
 
@@ -96,10 +96,10 @@ func errCount(n int) error {
 // nil, is called before each pair.
 //
 // An error has pleat.CodeInvalid: there are fewer than two; or is that of ctx, which ends a comparison within 200 ms.
-func (k *Set) Compare(
+func (s *Set) Compare(
 	ctx context.Context, reference int, progress func(done, total int),
 ) (*api.Comparison, error) {
-	all := k.all
+	all := s.all
 	if len(all) < pleat.MinCompared {
 		return nil, errCount(len(all))
 	}

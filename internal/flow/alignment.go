@@ -15,14 +15,10 @@ type AlignmentInput struct {
 	Webhooks  json.RawMessage `json:"webhooks,omitempty"`
 }
 
-// ParseAlignment is [Parse] for the input of an alignment that is the request itself: its faults name sequences, not
-// workflow_input.sequences.
-func ParseAlignment(input AlignmentInput) (Plan, error) {
-	raw, err := encode(input)
-	if err != nil {
-		return Plan{}, err
-	}
-	return parse(Plan{Alias: pleat.AliasAlignment}, raw, "")
+// ParseAlignment is [Parse] for an [AlignmentInput] that is the request itself: its faults and notes name sequences,
+// not workflow_input.sequences.
+func ParseAlignment(input json.RawMessage) (Plan, error) {
+	return parse(Plan{Alias: pleat.AliasAlignment}, input, "")
 }
 
 // readAlignment reads the proteins to align and how their rows are paired.
@@ -52,13 +48,19 @@ func readAlignment(f *fields, p *Plan) {
 		job.Sequences = append(job.Sequences, pleat.Sequence{Kind: pleat.Protein, Text: text})
 	}
 	err := job.Validate(pleat.AlignmentModel())
-	for _, fault := range pleat.ErrorsOf(err) { // a protein here is its text
-		path := strings.TrimSuffix(f.pathOf(fault.Field), ".proteinChain.sequence")
+	pathOf := func(field string) string { // a protein here is its text
+		return strings.TrimSuffix(f.pathOf(field), ".proteinChain.sequence")
+	}
+	for _, fault := range pleat.ErrorsOf(err) {
+		path := pathOf(fault.Field)
 		f.refuse(&pleat.Error{
 			Code:    fault.Code,
 			Field:   path,
 			Message: strings.Replace(fault.Message, fault.Field, path, 1),
 		})
+	}
+	for _, note := range job.Notes {
+		*f.notes = append(*f.notes, pleat.Note{Field: pathOf(note.Field), Message: note.Message})
 	}
 	p.Align.Sequences = job.Sequences
 }

@@ -328,12 +328,12 @@ func readBinder(f *fields, t *DesignTask) {
 	b := &t.Binder
 	in := f.object("binder")
 	if in == nil {
-		in = &fields{path: f.pathOf("binder"), faults: f.faults}
+		in = f.within(f.pathOf("binder"))
 	}
 	kinds := []string{binderProtein, binderPeptide, binderNanobody}
 	b.Kind = in.enum("kind", binderProtein, kinds)
 	b.Cyclic = in.flag("cyclic")
-	text := in.string("sequence", 4000)
+	text := in.polymer("sequence", 4000)
 	if at := splitNumber.FindString(text); at != "" {
 		in.fail(in.pathOf("sequence"), " has %q, a number with white space in it; two numbers need letters between "+
 			"them, or one is meant", pleat.Clip(at))

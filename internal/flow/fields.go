@@ -23,11 +23,12 @@ type fields struct {
 	spelt  map[string]bool            // every spelling of known
 	nested []*fields                  // the objects in fields of this one that were read
 	faults *pleat.Errors              // shared by nested objects
+	notes  *pleat.Notes               // shared by nested objects
 }
 
 // open parses an object. If it is not one, that is the only fault, see refuse, and every field is absent.
 func open(raw json.RawMessage, path string) *fields {
-	f := &fields{path: path, faults: new(pleat.Errors)}
+	f := &fields{path: path, faults: new(pleat.Errors), notes: new(pleat.Notes)}
 	if err := json.Unmarshal(raw, &f.raws); err != nil || f.raws == nil {
 		f.fail(cmp.Or(path, "the body"), " must be a JSON object")
 	}
@@ -159,9 +160,19 @@ func (f *fields) string(name string, most int, others ...string) string {
 	return s
 }
 
+// polymer reads a string as [fields.string] does, without the sign of its end, which is noted.
+func (f *fields) polymer(name string, most int) string {
+	s := f.string(name, most)
+	if cut, ended := pleat.CutEnd(s); ended {
+		s = cut
+		*f.notes = append(*f.notes, pleat.Note{Field: f.pathOf(name), Message: pleat.EndDropped})
+	}
+	return s
+}
+
 // protein returns a sequence of amino acids in capitals without spaces. has says who has which letters, for messages.
 func (f *fields) protein(name string, most int, has string) string {
-	written := f.string(name, most)
+	written := f.polymer(name, most)
 	if pleat.HasThreeLetterCodes(written) {
 		f.fail(f.pathOf(name), " has codes of three letters; a residue is one letter")
 		return ""
@@ -253,7 +264,7 @@ func (f *fields) object(name string) *fields {
 
 // within returns an object in a field of f, which has no fields yet.
 func (f *fields) within(path string) *fields {
-	in := &fields{path: path, faults: f.faults}
+	in := &fields{path: path, faults: f.faults, notes: f.notes}
 	f.nested = append(f.nested, in)
 	return in
 }

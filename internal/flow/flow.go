@@ -108,6 +108,9 @@ type Plan struct {
 
 	Destinations []pleat.DestinationSetting // Webhooks, parsed
 
+	// Notes say what was dropped from the input, which is stored as it was given.
+	Notes pleat.Notes
+
 	strict bool // unknown fields are refused
 
 	// Size is what the resolver of the source knows of its files, see Choose.
@@ -248,6 +251,7 @@ func parse(p Plan, input json.RawMessage, path string) (Plan, error) {
 	if err := f.faults.Err(); err != nil {
 		return Plan{}, err
 	}
+	p.Notes = *f.notes
 	return p, nil
 }
 

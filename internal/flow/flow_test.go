@@ -77,6 +77,47 @@ func TestParseQnA(t *testing.T) {
 	}
 }
 
+// The end sign of a sequence is dropped in every kind of input that has one, with a note; elsewhere, and twice, it is
+// no letter.
+func TestEndSign(t *testing.T) {
+	for alias, c := range map[string]struct{ input, field string }{
+		"md":     {`{"preset":"single_idr_fasta","sequence":"MKTGS%s"}`, "workflow_input.sequence"},
+		"design": {`{"target":{"sequence":"MKTGS%s"}}`, "workflow_input.target.sequence"},
+		"boltzgen": {`{"target":{"pdbId":"1ubq"},"binder":{"sequence":"MKTGS%s"}}`,
+			"workflow_input.binder.sequence"},
+		"alignment": {`{"sequences":["MKTGS%s"]}`, "workflow_input.sequences[0]"},
+	} {
+		p, err := Parse(alias, json.RawMessage(fmt.Sprintf(c.input, `*\n`)))
+		if err != nil {
+			t.Errorf("%s: %v", alias, err)
+			continue
+		}
+		var sequence string
+		switch {
+		case p.MD != nil:
+			sequence = p.MD.Sequence
+		case p.Align != nil:
+			sequence = p.Align.Sequences[0].Text
+		default:
+			sequence = p.Design.Task.Sequence + strings.TrimPrefix(p.Design.Task.Binder.Sequence, "80..120")
+		}
+		if sequence != "MKTGS" {
+			t.Errorf("%s: the sequence is %q", alias, sequence)
+		}
+		if d := cmp.Diff([]string{c.field + ": the end sign * was dropped"}, p.Notes.Texts()); d != "" {
+			t.Errorf("%s: %s", alias, d)
+		}
+		if alias == "boltzgen" { // the reader of the spec knows the letters
+			continue
+		}
+		for _, end := range []string{"*K", "**"} {
+			if _, err := Parse(alias, json.RawMessage(fmt.Sprintf(c.input, end))); err == nil {
+				t.Errorf("%s: MKTGS%s was accepted", alias, end)
+			}
+		}
+	}
+}
+
 func TestParseMD(t *testing.T) {
 	p, err := Parse("openmm", json.RawMessage(`{"sourceType":"fold_job","sourceJobId":"`+job+
 		`","preset":"single_af_go","residue_profile":"calvados3","temp":310,"ionic":0.1,"pH":7,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pleat"
 	"pleat/api"
 	"pleat/internal/store/storetest"
 )
@@ -95,6 +96,7 @@ func TestBatchFaults(t *testing.T) {
 func TestEndSign(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
+	h.register(testModel, calvadosModel, pleat.AlignmentModel())
 	const note = ".sequence: the end sign * was dropped"
 	body := strings.Replace(trp, "PPPS", "PPPS*", 1)
 	made := h.create(body)
@@ -108,6 +110,21 @@ func TestEndSign(t *testing.T) {
 	v := read[api.Validation](t, h.as(h.key, "POST", "/v1/jobs/validate", body))
 	if !v.Valid || !slices.Equal(v.Notes, made.Notes) || v.Tokens != 20 {
 		t.Errorf("the validation is %+v", v)
+	}
+	r := h.as(h.key, "POST", "/v1/alignments", `{"sequences":["ACDEF","GHIKL*"]}`)
+	alignment := read[api.Alignment](t, r)
+	if !slices.Equal(alignment.Notes, []string{"sequences[1]: the end sign * was dropped"}) ||
+		alignment.Proteins[1].Sequence != "GHIKL" {
+		t.Errorf("the alignment is %d %s", r.status, r.body)
+	}
+	r = h.as(h.key, "GET", "/v1/alignments/"+alignment.ID, nil)
+	if again := read[api.Alignment](t, r); !slices.Equal(again.Notes, alignment.Notes) {
+		t.Errorf("the alignment is read as %d %s", r.status, r.body)
+	}
+	r = h.as(h.key, "POST", "/v1/workflows", `{"workflow_name":"md","workflow_input":`+
+		`{"preset":"single_idr_fasta","sequence":"DAYAQWLKDGGPSS*"}}`)
+	if !slices.Equal(read[api.Workflow](t, r).Notes, []string{"workflow_input" + note}) {
+		t.Errorf("the workflow is %d %s", r.status, r.body)
 	}
 	for what, c := range map[string]struct{ body, note string }{
 		"a list":   {strings.Replace(trpBatch, "PPPS", "PPPS*", 1), "jobs[0].sequences[0].proteinChain" + note},

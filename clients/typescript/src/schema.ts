@@ -2880,6 +2880,8 @@ export interface components {
             /** @description Figure of how many rows cover each residue; null until COMPLETED. */
             msa_coverage_plot_url: string | null;
             name: string;
+            /** @description The parts of sequences that were dropped, with their paths in the body; absent if there are none. */
+            notes?: string[];
             /** @description As the request gave it; null: as the operator has set it. */
             pairing: string | null;
             /** @description In the order of the request. */
@@ -6441,6 +6443,8 @@ export interface components {
              */
             library_item_workspace_id: string | null;
             name: string;
+            /** @description In the response of POST /v1/workflows, the parts of sequences that were dropped, with their paths in the body; absent if there are none. */
+            notes?: string[];
             /**
              * Format: uuid
              * @description The project that owns it; null: the caller has no role in it.

@@ -94,6 +94,7 @@ func runWorkflow(cmd *cobra.Command, c *api.Client, workflow string, input map[s
 	if err != nil {
 		return nil, explain(c, err)
 	}
+	printNotes(cmd, w.Notes)
 	if cli.IsOn(cmd, "no-wait") {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), w.ID)
 		return nil, err

@@ -30,11 +30,11 @@ func (h *Handlers) createAlignment(ctx context.Context, c *route.Call, in *api.C
 	if input.Sequences, err = proteinTexts(in.Sequences); err != nil {
 		return api.Alignment{}, err
 	}
-	p, err := flow.ParseAlignment(input)
+	raw, err := api.Encode(input)
 	if err != nil {
 		return api.Alignment{}, err
 	}
-	raw, err := api.Encode(input)
+	p, err := flow.ParseAlignment(raw)
 	if err != nil {
 		return api.Alignment{}, err
 	}
@@ -100,11 +100,11 @@ func (h *Handlers) alignmentOut(v *visibleWorkflow) (api.Alignment, error) {
 		CreatedAt: api.At(w.Created),
 		UpdatedAt: api.At(w.Updated),
 	}
-	p, err := flow.Parse(w.Alias, w.Input)
+	p, err := flow.ParseAlignment(w.Input)
 	if err != nil {
 		return out, err
 	}
-	out.Pairing = wire.OptionalString(p.Align.Pairing)
+	out.Pairing, out.Notes = wire.OptionalString(p.Align.Pairing), p.Notes.Texts()
 	for _, q := range p.Align.Sequences {
 		out.Proteins = append(out.Proteins, api.AlignedProtein{Chain: q.Chains[0], Sequence: q.Text})
 	}

@@ -62,13 +62,14 @@ func (h *Handlers) getComparison(ctx context.Context, c *route.Call) error {
 		return err
 	}
 	defer release()
+	c.Late = "the comparison takes longer than is computed at once; " + toTask
 	set, err := h.readCompared(ctx, sources, files)
 	if err != nil {
-		return tooLong(err)
+		return err
 	}
 	out, err := set.Compare(ctx, reference, nil)
 	if err != nil {
-		return tooLong(err)
+		return err
 	}
 	from := make([]pleat.ComparedStructure, len(files))
 	for i := range files {
@@ -80,18 +81,6 @@ func (h *Handlers) getComparison(ctx context.Context, c *route.Call) error {
 	}
 	c.Raw(append(row, '\n'))
 	return nil
-}
-
-// tooLong returns the error of a comparison, which is unavailable if its time has run out.
-func tooLong(err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return &pleat.Error{
-		Code:    pleat.CodeUnavailable,
-		Message: "the comparison takes longer than is computed at once; " + toTask,
-		Err:     err,
-	}
 }
 
 // comparisonQuery reads of and reference.

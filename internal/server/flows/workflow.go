@@ -47,7 +47,9 @@ func (h *Handlers) createWorkflow(ctx context.Context, c *route.Call, in *api.Cr
 	if err != nil {
 		return api.Workflow{}, err
 	}
-	return h.readWorkflow(ctx, id)
+	out, err := h.readWorkflow(ctx, id)
+	out.Notes = p.Notes.Texts()
+	return out, err
 }
 
 // workflowDigest is route.Digest for a request whose input is kept as it came.

@@ -30,6 +30,7 @@ type Call struct {
 	Who        people.Principal // zero unless the route demands a credential, or a valid one was sent
 	In         people.Reach     // the project in which the call creates and lists
 	Created    Subject          // for the log
+	Late       string           // the error if its own time runs out; empty: one that asks for less
 
 	core    *Core
 	user    pleat.UserID // of the credential, for the log; empty: there is none, or it was not valid

@@ -1,14 +1,43 @@
 package route
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"pleat"
 	"pleat/api"
 )
+
+// An error is that of a call's own time if this has run out and nothing else has failed; the call may say what to do.
+func TestInTime(t *testing.T) {
+	t.Parallel()
+	over, cancel := context.WithDeadline(t.Context(), time.Time{})
+	defer cancel()
+	late := fmt.Errorf("compute: %w", over.Err())
+	refused := &pleat.Error{Code: pleat.CodeUnavailable, Message: "the file cannot be read now", Err: over.Err()}
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		says string
+		want string
+	}{
+		{over, late, "", "this takes longer than 30s now; try again, or ask for less"},
+		{over, late, "make a task of it", "make a task of it"},
+		{over, refused, "make a task of it", "the file cannot be read now"},
+		{over, errors.New("broken"), "make a task of it", "internal error"},
+		{t.Context(), late, "make a task of it", "internal error"}, // the time of something else
+	} {
+		call := &Call{Late: c.says}
+		status, message := Refusal(call.inTime(c.ctx, c.err))
+		if message != c.want || (status == 503) != (c.want != "internal error") {
+			t.Errorf("%v: %d %q, want %q", c.err, status, message, c.want)
+		}
+	}
+}
 
 // The mapping of errors to HTTP.
 func TestStatuses(t *testing.T) {

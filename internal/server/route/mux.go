@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,21 +89,18 @@ func (k *Core) Serve(rt Route) http.Handler {
 			defer cancel()
 		}
 		if err := k.serveVerified(ctx, c, rt); err != nil {
-			k.fail(c, inTime(ctx, err))
+			k.fail(c, c.inTime(ctx, err))
 		}
 	})
 }
 
 // inTime returns the error of a call, which is unavailable if its own time has run out.
-func inTime(ctx context.Context, err error) error {
+func (c *Call) inTime(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil || pleat.CodeOf(err) != pleat.CodeInternal {
 		return err
 	}
-	return &pleat.Error{
-		Code:    pleat.CodeUnavailable,
-		Message: fmt.Sprintf("this takes longer than %s now; try again, or ask for less", responseTimeout),
-		Err:     err,
-	}
+	less := fmt.Sprintf("this takes longer than %s now; try again, or ask for less", responseTimeout)
+	return &pleat.Error{Code: pleat.CodeUnavailable, Message: cmp.Or(c.Late, less), Err: err}
 }
 
 // serveVerified is serveCall. Where the credential was taken for valid because it was so recently, a success has shown

@@ -54,9 +54,10 @@ type fixture struct {
 	owner people.Reach
 	log   *storetest.Log
 
-	url    string
-	stop   func() // the server
-	tokens map[string]string
+	url     string
+	serving *workers.Gateway // at url
+	stop    func()           // the server
+	tokens  map[string]string
 }
 
 // each runs fn with a fixture on each database at hand.
@@ -147,6 +148,7 @@ func (f *fixture) gateway() *workers.Gateway {
 func (f *fixture) start() {
 	f.t.Helper()
 	g := f.gateway()
+	f.serving = g
 	server := httptest.NewServer(g)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"pleat/internal/store/storetest"
-	"pleat/internal/store/tasks"
 )
 
 // Claims that are held do not keep others from sending a body whose length a proxy has hidden.
@@ -21,7 +20,7 @@ func TestHeldCallsLeaveRoom(t *testing.T) {
 	session := f.session("gpu", newID())
 	var held sync.WaitGroup
 	ended := make(chan struct{}, 8)
-	for range 8 {
+	for range cap(ended) {
 		other := f.session("gpu", newID())
 		held.Go(func() {
 			claim := `{"asks":[{"queues":["fold/null"],"n":1}],"wait_s":50}`
@@ -29,9 +28,7 @@ func TestHeldCallsLeaveRoom(t *testing.T) {
 			ended <- struct{}{}
 		})
 	}
-	storetest.Eventually(t, "the claims wait", func() bool {
-		return f.s.DB.Subscribed(tasks.QueueTopic(storetest.FoldQueue))
-	})
+	storetest.Eventually(t, "all claims wait", func() bool { return f.serving.WaitingClaims() == cap(ended) })
 	answered := make(chan answer, 1)
 	held.Go(func() {
 		answered <- f.ask("POST", "heartbeat", session, io.MultiReader(strings.NewReader(`{"tasks":[]}`)))

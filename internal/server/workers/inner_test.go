@@ -23,6 +23,13 @@ import (
 	"pleat/internal/workerapi"
 )
 
+// WaitingClaims returns how many claims wait, for the tests of the package's users.
+func (g *Gateway) WaitingClaims() int {
+	g.claims.mu.Lock()
+	defer g.claims.mu.Unlock()
+	return len(g.claims.waiters)
+}
+
 // eachDispatcher runs fn with a gateway that does not run yet, on each database at hand.
 func eachDispatcher(t *testing.T, fn func(t *testing.T, g *Gateway, owner people.Reach)) {
 	t.Helper()

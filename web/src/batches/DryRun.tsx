@@ -90,6 +90,15 @@ export function DryRun({ draft, sources, models, update }: Props) {
             <p class="error">The batch could not be checked: {current.result.message}</p>
           )}
           {v && (v.valid || isTooMany(v)) && <Summary v={v} />}
+          {v && v.notes.length > 0 && (
+            <div class="scroll fault-list" tabIndex={0} role="region" aria-label="Notes">
+              {v.notes.map((note) => (
+                <p key={note} class="hint">
+                  {note}
+                </p>
+              ))}
+            </div>
+          )}
           {v && v.errors.length > 0 && <Faults v={v} body={current!.body} sources={sources} />}
         </div>
         <ErrorMessage text={error} />

@@ -27,9 +27,9 @@ import {
   newConstraint,
   newItem,
   newTemplate,
-  sequenceOf,
   type Template,
 } from './draft'
+import { stripSpace } from './sequences'
 
 // Text that is not a number is sent as it is, so that the service names the field in its error.
 const toInteger = (text: string) => (/^\s*-?\d+\s*$/.test(text) ? Number(text) : text) as number
@@ -48,9 +48,14 @@ const itemFields = {
 const codes = 'ala|arg|asn|asp|cys|gln|glu|gly|his|ile|leu|lys|met|phe|pro|ser|thr|trp|tyr|val'
 const threeLetters = new RegExp(`^\\s*(?:(?:${codes})[\\s-]*){2,}$`, 'i')
 
-/** The sequence of a card for the service, which alone tells codes of three letters from letters. */
-const sentSequence = (item: Item) =>
-  item.kind === 'protein' && item.written && threeLetters.test(item.written) ? item.written : sequenceOf(item)
+/**
+ * The sequence of a card for the service, which alone tells codes of three letters from letters, and notes an end sign *
+ * that it drops.
+ */
+function sentSequence({ kind, text, written }: Item): string {
+  if (kind === 'ligand') return text.trim()
+  return kind === 'protein' && written && threeLetters.test(written) ? written : stripSpace(text).toUpperCase()
+}
 
 /** The sequence item of a card. */
 export function itemBody(item: Item): SequenceItem {

@@ -36,9 +36,10 @@ test('the kind of a molecule is guessed', () => {
 
 test('FASTA, bare sequences, chains by colons and headers with kinds are read', () => {
   const read = (s: string) => parseText(s).map((i) => [i.kind, stripSpace(i.text), i.label, i.ccd])
+  // An end sign stays, so that its card says that it is dropped, and the service notes it.
   expect(read('>one\nACDE\nFGHI\n>two | human\nKLMN*')).toEqual([
     ['protein', 'ACDEFGHI', 'one', false],
-    ['protein', 'KLMN', 'two|human', false],
+    ['protein', 'KLMN*', 'two|human', false],
   ])
   expect(read('ACDEFGHIKL\n\nMNPQRSTVWY')).toEqual([
     ['protein', 'ACDEFGHIKL', '', false],
@@ -60,7 +61,10 @@ test('FASTA, bare sequences, chains by colons and headers with kinds are read', 
     ['rna', 'ACGU', 'guide', false],
     ['dna', 'ACG', '', false],
   ])
+  expect(read('ACGU*')).toEqual([['rna', 'ACGU*', '', false]])
+  expect(read('CC(=O)*')).toEqual([['ligand', 'CC(=O)*', '', false]])
   expect(read('')).toEqual([])
+  expect(read('>end\n*')).toEqual([])
   expect(read('>empty\n')).toEqual([])
   expect(isJobFile('{"name": 1}')).toBe(true)
   expect(isJobFile('version: 1\nsequences:\n')).toBe(true)
@@ -73,6 +77,7 @@ test('codes of three letters reach the service as they were written', () => {
   expect(sent('Ala Gly\nSer')).toBe('Ala Gly Ser')
   expect(sent('AlaGlySer')).toBe('AlaGlySer')
   expect(sent('MKTA\nYIAKqr')).toBe('MKTAYIAKQR')
+  expect(sent('MKTA\nYIA*')).toBe('MKTAYIA*')
 })
 
 test('a ligand keeps what was written', () => {

@@ -203,7 +203,7 @@ export const newTemplate = (source: TemplateSource = 'library', id = ''): Templa
   maxDistance: '',
 })
 
-/** The sequence of an item as the service receives it. */
+/** The sequence of an item as the service reads it. */
 export const sequenceOf = (item: Item) =>
   item.kind === 'ligand' ? item.text.trim() : stripSpace(cutEnd(item.text)).toUpperCase()
 

@@ -73,7 +73,7 @@ function isSmiles(text: string): boolean {
 /** Guesses the kind of molecule that a text describes. */
 export function guessKind(text: string): Kind {
   const trimmed = text.trim()
-  const letters = stripSpace(trimmed).toUpperCase()
+  const letters = stripSpace(cutEnd(trimmed)).toUpperCase()
   if (isSmiles(trimmed)) return 'ligand'
   if (/^[ACGUN]+$/.test(letters) && letters.includes('U')) return 'rna'
   if (/^[ACGTN]+$/.test(letters) && letters.includes('T') && letters.length >= 6) return 'dna'
@@ -117,8 +117,8 @@ function parseSequences(header: string, body: string, kind?: Kind): ParsedSequen
   const isJoined = /^[A-Za-z\s*:]+$/.test(body) || (header !== '' && /^[A-Z\s*:/]+$/.test(body))
   const chains = declared?.kind !== 'ligand' && isJoined ? body.split(/[:/]/) : [body]
   return chains
-    .map((chain) => cutEnd(chain).trim())
-    .filter((text) => text !== '')
+    .map((chain) => chain.trim())
+    .filter((text) => cutEnd(text) !== '')
     .map((text) => ({
       kind: declared?.kind ?? kind ?? guessKind(text),
       text,
