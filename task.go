@@ -118,6 +118,9 @@ const SearchLease = 30 * time.Second
 // MaxSearchPause bounds for how long a server of alignments is left alone because it asked for that.
 const MaxSearchPause = 24 * time.Hour
 
+// MaxDeliveryPause bounds for how long an endpoint gets no deliveries because it failed, or asked for that.
+const MaxDeliveryPause = time.Hour
+
 // MaxRunTime is how long a run may compute, unless the operator sets max-seconds.
 const MaxRunTime = 24 * time.Hour
 

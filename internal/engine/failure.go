@@ -5,12 +5,16 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"pleat"
 )
 
 // ErrShutdown is the cause of a context that ends because the worker shuts down. The task goes to another worker.
 var ErrShutdown = errors.New("the worker shuts down")
+
+// CheckpointTime is how long a checkpoint may take to be stored outside this machine, even while the worker shuts down.
+const CheckpointTime = time.Minute
 
 // ErrYield is the cause of a context that ends because a task of another tenant waits. The task is queued again, and a
 // later attempt continues from its checkpoint.

@@ -3,6 +3,8 @@ package store_test
 import (
 	"context"
 	"math"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,16 +27,7 @@ func TestDeliveryOfAClockAhead(t *testing.T) {
 		clock.Stop()
 		clock.Advance(aheadBy)
 		owner := storetest.User(t, s, "u0")
-		queueDeliveries(t, s, 1, 1)
-		d := claimDeliveries(t, s, "w", 1)[0]
-		failed := webhooks.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.DB.Now().Add(time.Minute)}
-		err := s.Webhooks.FinishDeliveries(ctx, "w", []webhooks.DeliveryOutcome{failed},
-			func(_ webhooks.Endpoint, _ []webhooks.DeliveryOutcome, now time.Time) webhooks.EndpointUpdate {
-				return webhooks.EndpointUpdate{Health: "rests", RetryAt: now.Add(time.Hour)}
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pauseEndpoint(t, s)
 		clock.Advance(-aheadBy)
 		for range 2 { // the second time there is nothing to bring back
 			if err := s.Runs.SettleTimes(ctx); err != nil {
@@ -56,6 +49,55 @@ func TestDeliveryOfAClockAhead(t *testing.T) {
 		}
 		if got, err := s.Webhooks.ClaimDeliveries(ctx, "w", "", 1, limits); err != nil || len(got.List) != 1 || !asked {
 			t.Errorf("%d deliveries are claimed, %v", len(got.List), err)
+		}
+	})
+}
+
+// pauseEndpoint makes a delivery to a new endpoint fail, which pauses the endpoint for as long as one can be paused.
+func pauseEndpoint(t *testing.T, s *store.Store) {
+	t.Helper()
+	queueDeliveries(t, s, 1, 1)
+	d := claimDeliveries(t, s, "w", 1)[0]
+	failed := webhooks.DeliveryOutcome{Claimed: d, Status: 500, NextAt: s.DB.Now().Add(time.Minute)}
+	err := s.Webhooks.FinishDeliveries(t.Context(), "w", []webhooks.DeliveryOutcome{failed},
+		func(_ webhooks.Endpoint, _ []webhooks.DeliveryOutcome, now time.Time) webhooks.EndpointUpdate {
+			return webhooks.EndpointUpdate{Health: "rests", RetryAt: now.Add(pleat.MaxDeliveryPause)}
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Where the clock was not ahead, nothing is written: the pause of an endpoint that was paused just now is left alone,
+// as are a delivery, a run and a session. Of an endpoint that was paused by a clock ahead it is over.
+func TestPausesWithoutAClockAhead(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		clock.Stop()
+		u := storetest.User(t, s, "u0")
+		pauseEndpoint(t, s)
+		create(t, s, u, "runs")
+		claim(t, s, "w", 1)
+		until := s.DB.Now().Add(pleat.MaxDeliveryPause)
+		for _, c := range []struct {
+			back         time.Duration
+			want         time.Time
+			transactions int64 // of which the first one reads
+		}{{0, until, 1}, {aheadBy, until.Add(-aheadBy).Add(-pleat.MaxDeliveryPause), 2}} {
+			clock.Advance(-c.back)
+			before := s.DB.Transactions()
+			if err := s.Runs.SettleTimes(ctx); err != nil {
+				t.Fatal(err)
+			}
+			n := s.DB.Transactions() - before
+			if !s.DB.Postgres() && n != c.transactions { // others of PostgreSQL read its clock, and notify
+				t.Errorf("set back by %v: %d transactions", c.back, n)
+			}
+			got := storetest.Query(t, s, "SELECT resume_at FROM endpoint")
+			if want := [][]string{{strconv.FormatInt(c.want.UnixMicro(), 10)}}; !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("set back by %v: the pause ends at %v, not at %v", c.back, got, want)
+			}
 		}
 	})
 }

@@ -31,7 +31,7 @@ var schema = db.Latest()
 
 // later is what a program of a later version knows besides: a table with a row, and a column that it fills.
 var later = map[string]string{
-	"00005_upgrades.sql": `-- +goose Up
+	"00006_upgrades.sql": `-- +goose Up
 CREATE TABLE upgrade (name text NOT NULL);
 INSERT INTO upgrade (name) VALUES ('once');
 ALTER TABLE job ADD COLUMN label text NOT NULL DEFAULT '';
@@ -262,7 +262,7 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 			}
 			wg.Wait()
 			applied := storetest.QueryAt(t, address, "SELECT version_id FROM "+db.VersionTable+" ORDER BY id")
-			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}, {"3"}, {"4"}, {"5"}}, applied); d != "" {
+			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}, {"3"}, {"4"}, {"5"}, {"6"}}, applied); d != "" {
 				t.Error(d)
 			}
 			if rows := storetest.QueryAt(t, address, "SELECT name FROM upgrade"); len(rows) != 1 {
@@ -280,7 +280,7 @@ func TestMigrationFails(t *testing.T) {
 		create(t, s, storetest.User(t, s, "ada"), "kept")
 		before := storetest.Tables(t, s)
 		from, to, err := migrateLater(t, s, map[string]string{
-			"00005_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
+			"00006_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
 		})
 		if from != schema || to != schema || err == nil || !strings.Contains(err.Error(), "none") {
 			t.Errorf("from %d to %d, %v", from, to, err)
@@ -299,7 +299,7 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 	t.Parallel()
 	const unreleased = "the database was made by an unreleased build of pleat and cannot be migrated; save its jobs " +
 		"and files with that build (pleat jobs export, pleat jobs results), then start with a new database"
-	const newer = "the database is at schema 5 and this pleat knows 4; run a newer pleat"
+	const newer = "the database is at schema 6 and this pleat knows 5; run a newer pleat"
 	for name, migrated := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

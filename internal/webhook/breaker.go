@@ -1,12 +1,16 @@
 package webhook
 
-import "time"
+import (
+	"time"
+
+	"pleat"
+)
 
 // Thresholds and pauses of the circuit breaker.
 const (
 	Trip          = 10 // consecutive failures that open the breaker
 	FirstPause    = 30 * time.Second
-	MaxPause      = time.Hour
+	MaxPause      = pleat.MaxDeliveryPause
 	FirstThrottle = time.Second // after 429, 502 or 504 without Retry-After
 	DisableAfter  = 5 * 24 * time.Hour
 	// ProbeFor is the time after which another probe may be sent if a probe has no outcome: a process may have died

@@ -5,10 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"pleat"
+	"pleat/internal/engine"
 	"pleat/internal/store/runs"
 )
 
@@ -49,7 +49,7 @@ func (s *sink) Publish(f pleat.File) error {
 }
 
 // Checkpoint stores a file from which another attempt can resume at a step. It replaces the last checkpoint, and works
-// while the worker shuts down, too. The blob store and the database have a minute. The run's context may end then: the
+// while the worker shuts down, too. The blob store and the database have engine.CheckpointTime. The run's context may end then: the
 // attempt yields if another user's task waits.
 func (s *sink) Checkpoint(path string, step int64) error {
 	key := runs.CheckpointKey(&s.t.Task, step, filepath.Ext(path))
@@ -58,7 +58,7 @@ func (s *sink) Checkpoint(path string, step int64) error {
 		return err
 	}
 	defer in.Close()
-	ctx, done := context.WithTimeout(context.WithoutCancel(s.t.ctx), time.Minute)
+	ctx, done := context.WithTimeout(context.WithoutCancel(s.t.ctx), engine.CheckpointTime)
 	defer done()
 	if _, err := s.p.files.Put(ctx, key, in); err != nil {
 		return err

@@ -205,7 +205,7 @@ func (p *Pool) conclude(t *runningTask, dir string, out pleat.Output) {
 		if end.Failure != nil && p.interrupted(t) { // while the result waited for the artifact store
 			return
 		}
-		p.persist(t, func(ctx context.Context) error { return p.service.FinishRun(ctx, t.lease.Lease, end) })
+		p.persist(t, p.finish(t, end))
 		p.logEnd(t, strings.ToLower(string(end.State)), end.Failure)
 	}
 }
@@ -251,7 +251,6 @@ func (p *Pool) scratch(t *runningTask) (string, error) {
 // failure that is tried again. Only a completed run has artifacts: those of other runs become garbage.
 func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) (f runs.RunFinished) {
 	f = runs.RunFinished{Engine: out.Engine, MSA: out.MSA, Served: p.models[t.Task.Queue].Engine}
-	defer func() { f.Took = p.cfg.Clock().Sub(t.claimed) }()
 	if out.Failure == nil {
 		var err error
 		watch := clock.Start()
@@ -276,6 +275,15 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) (f runs.Ru
 		f.State, f.Failure, f.Artifacts = pleat.StateFailed, out.Failure, nil
 	}
 	return f
+}
+
+// finish returns what tries to store the end of a run. Each try says how long the attempt has taken until then: the store
+// compares that with its own times, and takes a difference for a clock that was set.
+func (p *Pool) finish(t *runningTask, end runs.RunFinished) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		end.Took = p.cfg.Clock().Sub(t.claimed)
+		return p.service.FinishRun(ctx, t.lease.Lease, end)
+	}
 }
 
 // persist stores how an attempt ended, trying until the database answers: a computed result is not thrown away because

@@ -14,7 +14,45 @@ import (
 	"pleat/internal/engine"
 	"pleat/internal/queue"
 	"pleat/internal/store/runs"
+	"pleat/internal/store/tasks"
 )
+
+// awayService is a service whose database is away for some calls.
+type awayService struct {
+	Service
+	calls int
+	took  []time.Duration // as each call of FinishRun had it
+}
+
+func (s *awayService) FinishRun(_ context.Context, _ tasks.Lease, f runs.RunFinished) error {
+	if s.took = append(s.took, f.Took); len(s.took) <= s.calls {
+		return pleat.Errorf(pleat.CodeUnavailable, "the database is away")
+	}
+	return nil
+}
+
+// A run whose end waits for the database has taken the time until it is stored, as the store's own clock says: a
+// difference would look like a clock that was set.
+func TestTookWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		task := pleat.Task{ID: "task", Attempt: 1}
+		leases := queue.NewLeases(nil, "worker", time.Now, log)
+		r := &runningTask{
+			ClaimedTask: runs.ClaimedTask{Task: task},
+			lease:       leases.Add(t.Context(), &task),
+			claimed:     time.Now(),
+		}
+		r.ctx = r.lease.Context()
+		s := &awayService{calls: 2}
+		p := &Pool{cfg: Config{Log: log, Clock: time.Now}, service: s}
+		p.persist(r, p.finish(r, runs.RunFinished{State: pleat.StateCompleted}))
+		if d := cmp.Diff([]time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}, s.took); d != "" {
+			t.Error(d)
+		}
+	})
+}
 
 // TestPersist checks how long the end of an attempt is tried to be stored, and which answers end it at once.
 func TestPersist(t *testing.T) {

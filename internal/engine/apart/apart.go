@@ -5,8 +5,9 @@
 // From its second attempt on, such a task runs apart, so that only that process dies with it, and the store sees a task
 // with which processes die; see runs.retry. A worker that dies meanwhile takes the process along.
 //
-// The two speak JSON in lines. The worker writes a request and then an answer to every line that asks for one; the
-// process writes what the engine reports and at last the output. The process ends when its input does.
+// The two speak JSON in lines. The worker writes a request, an answer to every line that asks for one, and why the task
+// must end, where it must; the process writes what the engine reports and at last the output. The process ends when its
+// input does.
 package apart
 
 import (
@@ -35,8 +36,13 @@ const childName = "pleat-engine"
 // exitMemory is the status of a process that has ended itself since it used too much memory.
 const exitMemory = 77
 
-// grace is how long a process may take to end once its task was cancelled.
-const grace = 150 * time.Millisecond
+const (
+	// cancelGrace is how long a process may take to end once its task was cancelled. At a shutdown of the worker it is
+	// engine.CheckpointTime, for a last checkpoint.
+	cancelGrace = 150 * time.Millisecond
+	// maxTail is how many bytes of the end of stderr are logged of a process that has died.
+	maxTail = 4 << 10
+)
 
 // Engine is a built-in engine whose tasks run apart once a worker has died with them. Create it with New.
 type Engine struct {
@@ -46,6 +52,7 @@ type Engine struct {
 	options builtin.Options
 	memory  int64 // bytes that a process may use; 0: no limit
 	log     *slog.Logger
+	grace   time.Duration // cancelGrace
 }
 
 // New returns the built-in engine of a name. memory bounds a process in bytes; 0: not. Where the program has not called
@@ -55,7 +62,7 @@ func New(name string, o builtin.Options, memory int64, log *slog.Logger) engine.
 	if !mainCalled.Load() {
 		return e
 	}
-	return &Engine{e, name, o, memory, log}
+	return &Engine{e, name, o, memory, log, cancelGrace}
 }
 
 // request is what a process is to do.
@@ -106,9 +113,43 @@ type checkpoint struct {
 	Step int64  `json:"step"`
 }
 
-// answer is the worker's to a line that asks for one.
+// answer is what the worker writes: the answer to a line that asks for one or, if Cancel is set, that the task must end.
 type answer struct {
-	Error string `json:"error,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Cancel string `json:"cancel,omitempty"` // of causes
+}
+
+// cancelled is why a task ends for which no other of the causes applies.
+const cancelled = "cancelled"
+
+// causes are why a task must end, by their names in answers: the engine in a process distinguishes them.
+var causes = map[string]error{
+	cancelled:  context.Canceled,
+	"deadline": context.DeadlineExceeded,
+	"shutdown": engine.ErrShutdown,
+	"yield":    engine.ErrYield,
+}
+
+// causeOf returns the name of the cause with which ctx has ended.
+func causeOf(ctx context.Context) string {
+	for name, err := range causes {
+		if errors.Is(context.Cause(ctx), err) {
+			return name
+		}
+	}
+	return cancelled
+}
+
+// writer writes lines of JSON. It may be used concurrently.
+type writer struct {
+	mu  sync.Mutex
+	enc *json.Encoder
+}
+
+func (w *writer) write(line any) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.enc.Encode(line)
 }
 
 // Run implements engine.Engine.
@@ -116,14 +157,16 @@ func (e *Engine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 	if w.Tries == 0 {
 		return e.Engine.Run(ctx, w, sink)
 	}
-	out, err := e.run(ctx, w, sink)
+	stderr := &engine.Tail{Max: maxTail}
+	out, err := e.run(ctx, w, sink, stderr)
 	switch {
-	case ctx.Err() != nil && (out == nil || out.Failure != nil): // the process does not know why it was to end
+	case ctx.Err() != nil && out == nil: // it took too long to end
 		return pleat.Output{Failure: engine.Interrupted(ctx)}
 	case err == nil:
 		return *out
 	}
-	e.log.Warn("the process of a task has died", "task", w.Task, "engine", e.name, "error", err)
+	e.log.Warn("the process of a task has died", "task", w.Task, "engine", e.name, "error", err,
+		"stderr", stderr.String())
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) { // it did not start, or does not speak as it should
 		return pleat.Output{Failure: &pleat.Failure{
@@ -138,8 +181,9 @@ func (e *Engine) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.O
 	return pleat.Output{Failure: why}
 }
 
-// run runs the engine in a process and returns its output, or the error with which the process ended.
-func (e *Engine) run(ctx context.Context, w pleat.Work, sink pleat.Sink) (*pleat.Output, error) {
+// run runs the engine in a process and returns its output, or the error with which the process ended. The process
+// writes to stderr why it died.
+func (e *Engine) run(ctx context.Context, w pleat.Work, sink pleat.Sink, stderr io.Writer) (*pleat.Output, error) {
 	program, err := os.Executable()
 	if runtime.GOOS == "linux" {
 		program, err = "/proc/self/exe", nil // this program, though its file may have been replaced since it started
@@ -152,6 +196,7 @@ func (e *Engine) run(ctx context.Context, w pleat.Work, sink pleat.Sink) (*pleat
 	cmd.Env = []string{} // it has no use for secrets
 	// Signals to the worker and its group, as of a terminal, are for the worker: it ends the process in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stderr = stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -165,11 +210,12 @@ func (e *Engine) run(ctx context.Context, w pleat.Work, sink pleat.Sink) (*pleat
 	}
 	end := sync.OnceFunc(func() { _ = in.Close() })
 	defer end()
+	to := &writer{enc: json.NewEncoder(in)}
 	defer context.AfterFunc(ctx, func() {
-		end()
-		time.AfterFunc(grace, func() { _ = cmd.Process.Kill() })
+		time.AfterFunc(e.graceOf(ctx), func() { _ = cmd.Process.Kill() })
+		_ = to.write(answer{Cancel: causeOf(ctx)}) // one that does not read it is killed
 	})()
-	output, err := converse(in, out, newRequest(e.name, e.options, w), reporter{sink, w.Computed})
+	output, err := converse(to, out, newRequest(e.name, e.options, w), reporter{sink, w.Computed})
 	end()
 	if err != nil || output == nil {
 		_ = cmd.Process.Kill()
@@ -180,6 +226,14 @@ func (e *Engine) run(ctx context.Context, w pleat.Work, sink pleat.Sink) (*pleat
 	return output, nil
 }
 
+// graceOf returns how long a process may take to end after ctx has.
+func (e *Engine) graceOf(ctx context.Context) time.Duration {
+	if errors.Is(context.Cause(ctx), engine.ErrShutdown) {
+		return engine.CheckpointTime
+	}
+	return e.grace
+}
+
 // reporter hands on what an engine in a process reports.
 type reporter struct {
 	pleat.Sink
@@ -187,9 +241,9 @@ type reporter struct {
 }
 
 // converse sends a request and hands on what the process reports until it has sent its output, or ends.
-func converse(in io.Writer, out io.Reader, r request, to reporter) (*pleat.Output, error) {
-	enc, dec := json.NewEncoder(in), json.NewDecoder(out)
-	if err := enc.Encode(r); err != nil {
+func converse(in *writer, out io.Reader, r request, to reporter) (*pleat.Output, error) {
+	dec := json.NewDecoder(out)
+	if err := in.write(r); err != nil {
 		return nil, err
 	}
 	for {
@@ -221,7 +275,7 @@ func converse(in io.Writer, out io.Reader, r request, to reporter) (*pleat.Outpu
 		if failed != nil {
 			a.Error = failed.Error()
 		}
-		if err := enc.Encode(a); err != nil {
+		if err := in.write(a); err != nil {
 			return nil, err
 		}
 	}

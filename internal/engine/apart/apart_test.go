@@ -1,6 +1,7 @@
 package apart_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"pleat/internal/engine/apart"
 	"pleat/internal/engine/builtin"
 	"pleat/internal/engine/enginetest"
+	"pleat/internal/flow"
 )
 
 func TestMain(m *testing.M) {
@@ -107,5 +109,48 @@ func TestCancelled(t *testing.T) {
 		if d := cmp.Diff(engine.Interrupted(ctx), f); d != "" {
 			t.Errorf("%v: %s", cause, d)
 		}
+	}
+}
+
+// A simulation that a shutdown interrupts stores its last checkpoint, as it does inside the worker, however little time
+// a cancelled one has.
+func TestLastCheckpoint(t *testing.T) {
+	t.Parallel()
+	e := newEngine("calvados", 0)
+	apart.WithoutGrace(e)
+	p, err := flow.Parse("md", []byte(`{"sequence":"GSGSGSGS","step_size_ns":0.0005,"sim_length_ns":50}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := pleat.Work{Kind: pleat.TaskMD, Task: "task", Tries: 1, Model: e.Models()[0], Dir: t.TempDir(), MD: p.MD}
+	ctx, shutDown := context.WithCancelCause(t.Context())
+	sink := &enginetest.Sink{}
+	sink.OnProgress = func(string) {
+		if sink.Stages["simulate"] > 0 {
+			shutDown(engine.ErrShutdown)
+		}
+	}
+	stored := int64(0)
+	sink.OnCheckpoint = func(path string, step int64) error {
+		stored = step
+		_, err := os.Stat(path)
+		return err
+	}
+	out := e.Run(ctx, w, sink)
+	if d := cmp.Diff(engine.Interrupted(ctx), out.Failure); d != "" || stored == 0 || len(sink.Lines) != 1 {
+		t.Errorf("stored at step %d, log %q: %s", stored, sink.Lines, d)
+	}
+}
+
+// What a process wrote before it died is in the worker's log.
+func TestPanicIsLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	e := apart.New("null", builtin.Options{}, 0, slog.New(slog.NewTextHandler(&log, nil)))
+	w := folded(t, e, nil)
+	w.Fold = nil // for want of which the engine panics
+	f := e.Run(t.Context(), w, &enginetest.Sink{}).Failure
+	if f == nil || f.Kind != pleat.FailCrashed || !strings.Contains(log.String(), "invalid memory address") {
+		t.Errorf("%v\n%s", f, &log)
 	}
 }

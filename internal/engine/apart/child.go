@@ -59,7 +59,7 @@ func watchMemory(most int64) {
 	}
 }
 
-// serve runs the engine of the request that in begins with. The task is cancelled when in ends.
+// serve runs the engine of the request that in begins with. The task is cancelled when an answer says so, or in ends.
 func serve(in io.Reader, out io.Writer) error {
 	dec := json.NewDecoder(bufio.NewReader(in))
 	var r request
@@ -70,18 +70,22 @@ func serve(in io.Reader, out io.Writer) error {
 	if e == nil {
 		return fmt.Errorf("there is no built-in engine %q", r.Engine)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	s := &sink{enc: json.NewEncoder(out), answers: make(chan answer)}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	s := &sink{writer: writer{enc: json.NewEncoder(out)}, answers: make(chan answer)}
 	go func() {
-		defer cancel()
+		defer cancel(nil)
 		defer close(s.answers)
 		for {
 			var a answer
-			if dec.Decode(&a) != nil {
+			switch {
+			case dec.Decode(&a) != nil:
 				return
+			case a.Cancel != "":
+				cancel(causes[a.Cancel])
+			default:
+				s.answers <- a
 			}
-			s.answers <- a
 		}
 	}()
 	w := r.work()
@@ -92,16 +96,9 @@ func serve(in io.Reader, out io.Writer) error {
 
 // sink reports to the worker. An engine that cannot report is cancelled soon, since its worker has gone.
 type sink struct {
-	mu      sync.Mutex // of lines
-	enc     *json.Encoder
+	writer
 	asking  sync.Mutex // one question at a time
 	answers chan answer
-}
-
-func (s *sink) write(l line) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.enc.Encode(l)
 }
 
 // ask writes a line and waits for the answer.

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -73,7 +72,7 @@ type process struct {
 	broken   error           // why the protocol has ended; nil: it has not
 	ended    error           // how the process ended
 	reaped   bool            // its process id may belong to another process by now
-	tail     tail            // of stderr
+	tail     engine.Tail     // of stderr
 
 	// The holder of the slot lease uses these fields alone.
 	model string // that is loaded; empty: none
@@ -85,7 +84,13 @@ type process struct {
 // start starts a process and exchanges hello and pong with it, within the manifest's load timeout. If it returns both a
 // process and a failure, the caller must end the process.
 func start(ctx context.Context, l launchSpec) (*process, *pleat.Failure) {
-	p := &process{launchSpec: l, quiet: clock.Start(), dead: make(chan struct{}), gone: make(chan struct{})}
+	p := &process{
+		launchSpec: l,
+		quiet:      clock.Start(),
+		dead:       make(chan struct{}),
+		gone:       make(chan struct{}),
+		tail:       engine.Tail{Max: maxTail},
+	}
 	if l.grease != 0 {
 		p.rng = rand.New(rand.NewPCG(l.grease, 0))
 	}
@@ -462,27 +467,7 @@ func (p *process) readStderr(in io.Reader) {
 func (p *process) keepTail(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tail.write(b)
-}
-
-// tail keeps the last bytes of a stream.
-type tail struct{ b []byte }
-
-// write appends to the stream. It drops old bytes in batches, so that it copies each byte at most once.
-func (t *tail) write(b []byte) {
-	t.b = append(t.b, b...)
-	if len(t.b) > 2*maxTail {
-		t.b = append(t.b[:0], t.b[len(t.b)-maxTail:]...)
-	}
-}
-
-// String returns the last maxTail bytes as valid UTF-8.
-func (t *tail) String() string {
-	b := t.b
-	if len(b) > maxTail {
-		b = b[len(b)-maxTail:]
-	}
-	return strings.ToValidUTF8(string(b), "\ufffd")
+	_, _ = p.tail.Write(b)
 }
 
 // crashed ends a process that died or broke the protocol, logs its last output for the operator and returns the

@@ -12,10 +12,14 @@ import (
 // maxSessions bounds the sessions of a key; the oldest ends when there would be one more.
 const maxSessions = 50
 
-// SettleTimes brings back the times of sessions that began after late; see runs.Store.SettleTimes.
-func SettleTimes(t *db.Tx, late int64) {
-	t.Send("UPDATE session SET expires_at = $1 + expires_at - created_at, created_at = $1 WHERE created_at > $2",
-		t.Now, late)
+// TimesAhead selects the sessions that began after late; see runs.Store.SettleTimes.
+func TimesAhead(late int64) db.Ahead {
+	return db.Ahead{
+		Table:  "session",
+		Where:  "created_at > $1",
+		Latest: late,
+		Set:    "expires_at = $2 + expires_at - created_at, created_at = $2",
+	}
 }
 
 // CreateSession stores a session of the page for by.Key by the hash of its id, records it, and returns when it ends: at

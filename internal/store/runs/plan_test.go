@@ -8,7 +8,7 @@ import (
 	"pleat/internal/store/storetest"
 )
 
-// The query for expired leases reads only tasks that run.
+// The query for expired leases reads only tasks that run, and that for sessions of a clock ahead only those.
 func TestNoTableIsScanned(t *testing.T) {
 	t.Parallel()
 	storetest.CheckSQLitePlans(t, runs.Plans, "")

@@ -199,8 +199,8 @@ type RunFinished struct {
 	Artifacts []pleat.Artifact
 	Engine    string
 	Served    string // the engine's name without version, under which the end is counted
-	// Took is how long the attempt took, by the worker's monotonic clock; 0: it is not known. It stands for the times
-	// of the database if its clock was set meanwhile.
+	// Took is how long the attempt has taken until this call, by the worker's monotonic clock; 0: it is not known. It
+	// stands for the times of the database if its clock was set meanwhile.
 	Took        time.Duration
 	MSA         pleat.State
 	Progress    []pleat.Progress // not stored yet
