@@ -53,6 +53,7 @@ func newEngines(
 			Key:       c.ChatKey,
 			MaxTokens: c.ChatTokens,
 			Timeout:   seconds(c.ChatTimeout),
+			Log:       log,
 		})
 	}
 	if c.NIMURL != "" {

@@ -65,6 +65,9 @@ type Error struct {
 	Message string // one sentence for the job's owner, without addresses or paths
 	Retry   bool   // another attempt may succeed
 	Err     error  // for the operator's log; may be nil
+
+	// RetryAfter is for how long the server is still to be left alone, because it asked for that; 0: it did not.
+	RetryAfter time.Duration
 }
 
 func (e *Error) Error() string {

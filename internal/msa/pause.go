@@ -47,8 +47,26 @@ func (s *Server) leaveAlone(ctx context.Context, d time.Duration) time.Duration 
 	if s.SharePause != nil {
 		d = max(d, min(s.SharePause(ctx, s.host(), d), pleat.MaxSearchPause))
 	}
+	return s.extendPause(d)
+}
+
+// extendPause is leaveAlone for the searches of this process alone.
+func (s *Server) extendPause(d time.Duration) time.Duration {
 	scale := s.unit().Seconds()
 	return time.Duration(float64(s.paused.extend(time.Duration(float64(d)*scale))) / scale)
+}
+
+// pauseLeft returns for how long the server is still to be left alone. It asks the other processes at the beginning of
+// the search and after each pause. Otherwise askInterval passes between two questions: polls are more frequent.
+func (v *serverSearch) pauseLeft(ctx context.Context) time.Duration {
+	if v.asked.Elapsed() < askInterval*v.unit() {
+		return v.extendPause(0)
+	}
+	left := v.leaveAlone(ctx, 0)
+	if left <= 0 {
+		v.asked = clock.Start()
+	}
+	return left
 }
 
 // unit is how long a second of a pause lasts.
@@ -58,13 +76,17 @@ func (s *Server) unit() time.Duration { return cmp.Or(s.pauseUnit, time.Second) 
 // to wait for longer than it may take fails at once. It may be tried again only if it then has the time.
 func (v *serverSearch) awaitTurn(ctx context.Context) error {
 	for {
-		left := v.leaveAlone(ctx, 0)
+		left := v.pauseLeft(ctx)
 		if left <= 0 {
 			return nil
 		}
 		line := "the alignment server asked to be left alone until " + v.timeAfter(left)
 		if end, ok := ctx.Deadline(); ok && clock.Until(end) < left {
-			return &Error{Message: line + ", longer than a search may wait here", Retry: left < v.longest}
+			return &Error{
+				Message:    line + ", longer than a search may wait here",
+				Retry:      left < v.longest,
+				RetryAfter: left,
+			}
 		}
 		if left < shortPause*time.Second { // servers that ask for a second often ask for it again and again
 			line = "the alignment server asked for a short pause"

@@ -2,11 +2,15 @@ package msa_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"pleat/internal/clock"
 	"pleat/internal/msa"
 	"pleat/internal/msa/msatest"
 )
@@ -86,6 +90,7 @@ func TestServerIsLeftAlone(t *testing.T) {
 			for _, s := range []*msa.Server{all[0], all[0], all[1], all[1]} {
 				_, _, err := search(t, s, msa.PairNone, seqA)
 				wantError(t, err, c.want, false)
+				wantRetryAfter(t, err, 50*time.Minute)
 			}
 			server.Lock()
 			defer server.Unlock()
@@ -141,4 +146,49 @@ func TestPauseAtTheEndOfASearch(t *testing.T) {
 	defer done()
 	_, err := s.Search(ctx, []string{seqA}, msa.PairNone, func(string) {})
 	wantError(t, err, "longer than a search may wait here", true)
+	wantRetryAfter(t, err, time.Second)
+}
+
+// A server that fails again and again, and asks for a pause at last, is not asked again before it is over.
+func TestPauseOfAServerThatFails(t *testing.T) {
+	t.Parallel()
+	server := msatest.New(t)
+	server.Submit = append(times(5, msatest.Answer{Code: 503}), pauseAnswer(503, "86400"))
+	_, _, err := search(t, client(server), msa.PairNone, seqA)
+	wantError(t, err, "the alignment server answered 503", true)
+	wantRetryAfter(t, err, time.Hour)
+}
+
+// wantRetryAfter checks that an error says for how long the server is still to be left alone, at least.
+func wantRetryAfter(t *testing.T, err error, least time.Duration) {
+	t.Helper()
+	var e *msa.Error
+	if !errors.As(err, &e) || e.RetryAfter < least {
+		t.Errorf("error is %#v; want a pause of %s at least", err, least)
+	}
+}
+
+// A search asks the other processes about a pause when it begins and after one, and not before each poll.
+func TestOtherProcessesAreAskedSeldom(t *testing.T) {
+	t.Parallel()
+	server := msatest.New(t)
+	server.Submit = times(1, pauseAnswer(429, "1"))
+	server.Look = times(6, ticketOf("RUNNING"))
+	s := client(server)
+	var asked []time.Duration
+	s.SharePause = func(_ context.Context, _ string, pause time.Duration) time.Duration {
+		asked = append(asked, pause)
+		return 0
+	}
+	watch := clock.Start()
+	if _, _, err := search(t, s, msa.PairNone, seqA); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]time.Duration{0, time.Second, 0}, asked[:min(3, len(asked))]); d != "" {
+		t.Errorf("the first questions (-want +got):\n%s", d)
+	}
+	const interval = 10 * time.Millisecond // by the client's seconds
+	if most := 4 + int(watch.Elapsed()/interval); len(asked) > most {
+		t.Errorf("%d questions for %d requests in %s", len(asked), len(server.Requests), watch.Elapsed())
+	}
 }

@@ -61,6 +61,7 @@ const (
 	lastPoll      = 10  // longest interval between polls
 	firstPause    = 5   // first pause after a failure; it doubles each time
 	lastPause     = 60  // longest pause after a failure
+	askInterval   = 10  // shortest time between two questions to the other processes, while there is no pause
 	shortPause    = 60  // pause that a server asks for, below which its end is not reported
 	maxJitter     = 30  // longest random part of a pause
 	maxFailures   = 6   // consecutive failures before the search fails; a rate limit is not a failure
@@ -181,9 +182,10 @@ type serverSearch struct {
 	allowed  time.Duration // how long a second lasts in timeouts
 	longest  time.Duration // that the search may take; 0: without end
 	pairing  Pairing
-	lastLine string  // of progress
-	failures int     // consecutive
-	pause    float64 // seconds, after the last failure
+	lastLine string          // of progress
+	failures int             // consecutive
+	pause    float64         // seconds, after the last failure
+	asked    clock.Stopwatch // when the other processes were last asked about a pause; see pauseLeft
 }
 
 // report sends a line of progress unless it equals the previous one.
@@ -328,8 +330,7 @@ func unexpected(want, media string, body []byte) *Error {
 // retryLater waits after a failure. It returns an error after maxFailures consecutive failures.
 func (v *serverSearch) retryLater(ctx context.Context, why string, after time.Duration, err error) error {
 	if v.failures++; v.failures >= maxFailures {
-		v.leaveAlone(ctx, after)
-		return &Error{Message: why, Retry: true, Err: err}
+		return &Error{Message: why, Retry: true, Err: err, RetryAfter: v.leaveAlone(ctx, after)}
 	}
 	v.report(why + "; trying again")
 	return v.backOff(ctx, after)
@@ -341,6 +342,7 @@ func (v *serverSearch) backOff(ctx context.Context, after time.Duration) error {
 	v.pause = min(max(2*v.pause, firstPause), lastPause)
 	if after > 0 {
 		v.leaveAlone(ctx, after)
+		v.asked = clock.Stopwatch{}
 		return nil
 	}
 	return v.sleep(ctx, v.pause)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -91,33 +92,66 @@ func (a *Attempt) record(h http.Header, body []byte, r Request) {
 	a.Answer = printable(redact.Replace(string(body)), answerCap)
 }
 
-// redactor replaces what a receiver may echo: the token, the secrets in every encoding, and the path of its address, as
-// it is and as some encoders of JSON write it.
+// The shortest texts that are redacted, in bytes: of secrets, and of the parts of an address, which may be common words.
+const (
+	leastSecret = 4
+	leastPart   = 8
+)
+
+// redactor replaces what a receiver may echo: the token, the secrets of the signatures, and the address without its
+// host, as a whole and in its parts. Each is replaced in its encodings too.
 func redactor(r Request) *strings.Replacer {
-	var pairs []string
-	add := func(secret string) {
-		if len(secret) >= 4 {
-			pairs = append(pairs, secret, "[redacted]", base64.StdEncoding.EncodeToString([]byte(secret)), "[redacted]")
+	var secrets []string
+	add := func(least int, texts ...string) {
+		for _, text := range texts {
+			if len(text) >= least {
+				quoted := strconv.Quote(text)
+				secrets = append(secrets, text, quoted[1:len(quoted)-1],
+					base64.StdEncoding.EncodeToString([]byte(text)))
+			}
 		}
 	}
-	if r.Token != "" {
-		add(r.Token)
-		if quoted := strconv.Quote(r.Token); quoted != `"`+r.Token+`"` {
-			add(strings.Trim(quoted, `"`))
-		}
-	}
+	add(leastSecret, r.Token)
 	if u, err := url.Parse(r.URL); err == nil {
-		for _, text := range []string{u.Path, u.EscapedPath(), strings.ReplaceAll(u.Path, "/", `\/`), u.RawQuery} {
-			add(text)
-		}
+		password, _ := u.User.Password()
+		add(leastSecret, u.Path, u.EscapedPath(), strings.ReplaceAll(u.Path, "/", `\/`), u.RawQuery, password)
+		add(leastPart, addressParts(u)...)
 	}
 	for _, k := range r.Keys {
 		text := k.Text()
-		add(text)
 		_, bare, _ := strings.Cut(text, "_")
-		add(bare)
+		add(leastSecret, text, bare)
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	var pairs []string
+	for _, text := range secrets {
+		pairs = append(pairs, text, "[redacted]")
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// addressParts returns the segments of the path, the values of the query, and user and password of an address: as they
+// stand in it, decoded, and as other encoders write them.
+func addressParts(u *url.URL) (parts []string) {
+	user, _ := url.QueryUnescape(u.User.String())
+	parts = append(parts, u.User.String(), user, u.User.Username())
+	add := func(raw string, decode func(string) (string, error)) {
+		parts = append(parts, raw)
+		if text, err := decode(raw); err == nil {
+			parts = append(parts, text, url.PathEscape(text), url.QueryEscape(text))
+		}
+	}
+	for segment := range strings.SplitSeq(u.EscapedPath(), "/") {
+		add(segment, url.PathUnescape)
+	}
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		_, value, named := strings.Cut(pair, "=")
+		if !named {
+			value = pair
+		}
+		add(value, url.QueryUnescape)
+	}
+	return parts
 }
 
 // printable returns at most n bytes of valid UTF-8 without terminal control sequences and text direction marks.

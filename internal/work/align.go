@@ -67,8 +67,11 @@ func (p *Pool) joinAligner() {
 // that it was asked for itself.
 func (p *Pool) sharePause(ctx context.Context, host string, pause time.Duration) time.Duration {
 	left, err := p.service.PauseSearches(ctx, host, pause)
-	if err != nil && ctx.Err() == nil && pleat.CodeOf(err) != pleat.CodeNotFound {
-		p.cfg.Log.Warn("pauses of alignment servers cannot be shared; another worker may query one", "error", err)
+	switch {
+	case err == nil, pleat.CodeOf(err) == pleat.CodeNotFound:
+		p.sharing.Over(p.cfg.Log)
+	case ctx.Err() == nil:
+		p.sharing.Warn(p.cfg.Log, err)
 	}
 	return left
 }
@@ -241,8 +244,12 @@ func (a *alignmentStage) searchFailure(err error) *pleat.Failure {
 		why := "the search for related sequences failed"
 		return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Message: why, Retry: true}
 	}
-	return &pleat.Failure{Kind: pleat.FailMSAUnavailable, Retry: e.Retry,
-		Message: e.Message + `; run the job again later, or with params.msaAlgorithm "none"`}
+	return &pleat.Failure{
+		Kind:       pleat.FailMSAUnavailable,
+		Message:    e.Message + `; run the job again later, or with params.msaAlgorithm "none"`,
+		Retry:      e.Retry,
+		RetryAfter: min(e.RetryAfter, pleat.MaxRetryAfter),
+	}
 }
 
 // writeFiles writes the alignments for the engine, publishes them for the owner, and draws their coverage.

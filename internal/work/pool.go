@@ -89,6 +89,9 @@ type Pool struct {
 	// searches are the queues in which folds wait for an MSA search, and that of alignments; empty if there are none.
 	searches engine.Group
 
+	// sharing is the fault of sharing the pauses of servers of alignments. One search runs at a time, so it needs no lock.
+	sharing queue.Fault
+
 	// claiming is held while tasks are claimed: two slot groups share the memory, and must not both claim the rest.
 	claiming sync.Mutex
 
@@ -150,6 +153,7 @@ func NewRemote(cfg Config, service Service, files Files, e *engine.Registry) *Po
 		paces:   map[string]float64{},
 		life:    newLife(cfg.Life, cfg.Clock()),
 		ready:   make(chan struct{}),
+		sharing: queue.Fault{What: "pauses of alignment servers cannot be shared; another worker may query one"},
 	}
 	for _, m := range p.offeredModels() {
 		p.models[pleat.Queue(m.Kind, m.Name)] = m

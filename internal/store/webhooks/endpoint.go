@@ -219,8 +219,9 @@ func (s *Store) Reseal(
 const sealedAtOnce = 1000
 
 // SealAddresses passes the addresses that a version before migration 4 has stored in the clear through seal, stores
-// what it returns, and returns their number. On SQLite it overwrites the old text in the pages of the file. The start
-// of every node calls it.
+// what it returns, and returns their number. On SQLite it overwrites the old text in the files; copies that earlier
+// changes of a row have left in free space stay until a VACUUM. The start of every node calls it. It then reads all
+// endpoints once: there is no index of addresses in the clear.
 func (s *Store) SealAddresses(
 	ctx context.Context, seal func(owner pleat.ProjectID, address string) pleat.Address,
 ) (sealed int, err error) {
@@ -228,14 +229,21 @@ func (s *Store) SealAddresses(
 		rows, err := s.db.Read(ctx, "SELECT "+endpointColumns+` FROM endpoint e
 			WHERE e.address = '' AND e.origin <> '' LIMIT $1`, sealedAtOnce)
 		plain, err := db.ListOf(rows, err, scanEndpoint)
-		if err != nil || len(plain) == 0 {
+		if err != nil {
 			return sealed, db.Unavailable("read addresses", err)
+		}
+		if len(plain) == 0 {
+			break
 		}
 		if err := s.sealEach(ctx, plain, seal); err != nil {
 			return sealed, err
 		}
 		sealed += len(plain)
 	}
+	if sealed == 0 {
+		return 0, nil
+	}
+	return sealed, s.db.TruncateLog(ctx)
 }
 
 // sealEach seals the addresses of some endpoints in one transaction.
@@ -243,17 +251,14 @@ func (s *Store) sealEach(
 	ctx context.Context, plain []Endpoint, seal func(owner pleat.ProjectID, address string) pleat.Address,
 ) error {
 	return s.db.Write(ctx, "seal addresses", func(t *db.Tx) error {
-		if !t.Postgres() {
-			if _, err := t.Exec("PRAGMA secure_delete = ON"); err != nil {
-				return err
+		return t.Overwriting(func() error {
+			for i := range plain {
+				e := &plain[i]
+				a := seal(e.Owner, e.Address.Origin)
+				t.Send("UPDATE endpoint SET origin = $1, address = $2 WHERE id = $3 AND address = '' AND origin = $4",
+					a.Origin, a.Sealed, e.ID, e.Address.Origin) // another node may have erased it since it was read
 			}
-		}
-		for i := range plain {
-			e := &plain[i]
-			a := seal(e.Owner, e.Address.Origin)
-			t.Send("UPDATE endpoint SET origin = $1, address = $2 WHERE id = $3 AND address = '' AND origin = $4",
-				a.Origin, a.Sealed, e.ID, e.Address.Origin) // another node may have erased it since it was read
-		}
-		return t.Wait()
+			return t.Wait()
+		})
 	})
 }
