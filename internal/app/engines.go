@@ -53,7 +53,6 @@ func newEngines(
 			Key:       c.ChatKey,
 			MaxTokens: c.ChatTokens,
 			Timeout:   seconds(c.ChatTimeout),
-			Log:       log,
 		})
 	}
 	if c.NIMURL != "" {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -29,7 +28,6 @@ type Chat struct {
 	Timeout   time.Duration // of one answer; 0: 2 minutes
 	MaxTokens int           // of the answer; 0: 1024
 	MaxFacts  int           // bytes of facts that are sent; 0: 24 KiB
-	Log       *slog.Logger  // gets what the endpoint says to its operator, and users do not; nil: it is dropped
 }
 
 const (
@@ -69,7 +67,6 @@ func (c Chat) Models() []pleat.Model {
 // Run answers the question from facts that it computes of the structure. The detail of the answer has the facts that
 // were sent ("sent"), so that a reader can check what the model knew.
 func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Output {
-	c.Log = c.log().With("task", w.Task)
 	return report.Answer(ctx, w, sink, func(ctx context.Context, f *facts.Facts) (report.Reply, *pleat.Failure) {
 		known := f.Text(cmp.Or(c.MaxFacts, 24<<10))
 		r, failure := c.complete(ctx, known, w.QnA.Question)
@@ -84,14 +81,6 @@ func (c Chat) Run(ctx context.Context, w pleat.Work, sink pleat.Sink) pleat.Outp
 			"model":         r.Model,
 		}}, failure
 	})
-}
-
-// log returns where the engine logs.
-func (c Chat) log() *slog.Logger {
-	if c.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return c.Log
 }
 
 // chatMessage is one message of a conversation. Role is system or user.
@@ -151,11 +140,10 @@ func (c Chat) complete(ctx context.Context, facts, question string) (chatRespons
 		if a.status == http.StatusBadRequest && q.without(reason) {
 			continue
 		}
-		r, f := readChat(a, reason)
-		if f != nil && reason != "" && !aboutRequest(a.status) {
-			c.log().Warn("the chat endpoint gives a reason why it has no answer", "status", a.status, "reason", reason)
+		if f := chatRefusal(a, reason); f != nil {
+			return chatResponse{}, f
 		}
-		return r, f
+		return readChat(a.body, reason)
 	}
 }
 
@@ -200,32 +188,22 @@ func noChatAnswer(ctx context.Context, timeout time.Duration) *pleat.Failure {
 	return &pleat.Failure{Kind: pleat.FailLoad, Message: "the chat endpoint cannot be reached", Retry: true}
 }
 
-// aboutRequest reports whether the reason that comes with a status is about the request, so that its user may read it.
-// Others are for the operator: they name internals of the endpoint, or parts of a key that was refused.
-func aboutRequest(status int) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
-		return true
-	}
-	return false
-}
-
-// chatRefusal returns the failure of an answer by its status, with the reason if it is about the request; nil: success.
-// 429 and 5xx may be retried.
+// chatRefusal returns the failure of an answer by its status, with the reason that the endpoint gives; nil: success.
+// 429 and 5xx may be retried. The reason of a refused key is not quoted, since it may have a part of it.
 func chatRefusal(a httpAnswer, reason string) *pleat.Failure {
 	status := a.status
 	message := fmt.Sprintf("the chat endpoint answered %d", status)
-	retry := status == http.StatusTooManyRequests || status >= 500
 	switch {
 	case status == http.StatusOK:
 		return nil
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return pleat.Failed(pleat.FailLoad, message+"; the operator has to check its key")
-	case reason != "" && aboutRequest(status):
+	case reason != "":
 		message += ": " + reason
-	case !retry:
+	case status < 500 && status != http.StatusTooManyRequests:
 		message += "; the operator has to check its address and model"
 	}
+	retry := status == http.StatusTooManyRequests || status >= 500
 	return &pleat.Failure{Kind: pleat.FailLoad, Message: message, Retry: retry, RetryAfter: a.retryAfter}
 }
 

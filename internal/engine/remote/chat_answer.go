@@ -47,23 +47,20 @@ func (c *chatText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// readChat reads the response to a call. A failure says why there is no answer: the endpoint refused the call or gives a
-// reason with status 200, as some do while they load the model, or the model has written thoughts alone, or nothing.
-func readChat(a httpAnswer, reason string) (chatResponse, *pleat.Failure) {
+// readChat reads the response to a call. A failure says why there is no answer: the model is still being loaded, which
+// some endpoints say with status 200, or it has written thoughts alone, or nothing.
+func readChat(raw []byte, reason string) (chatResponse, *pleat.Failure) {
 	var out chatResponse
-	if f := chatRefusal(a, reason); f != nil {
-		return out, f
-	}
 	invalid := func(message string) (chatResponse, *pleat.Failure) {
 		return out, pleat.Failed(pleat.FailOutputInvalid, message)
 	}
-	if len(a.body) > maxChatResponse || json.Unmarshal(a.body, &out) != nil {
+	if len(raw) > maxChatResponse || json.Unmarshal(raw, &out) != nil {
 		return invalid("the chat endpoint sent an answer that is not a chat completion")
 	}
 	switch {
 	case len(out.Choices) == 0 && reason != "":
 		return out, &pleat.Failure{
-			Kind: pleat.FailLoad, Message: "the chat endpoint answered with an error", Retry: true,
+			Kind: pleat.FailLoad, Message: "the chat endpoint has no answer: " + reason, Retry: true,
 		}
 	case out.answer() != "":
 		return out, nil
