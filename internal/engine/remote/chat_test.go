@@ -159,7 +159,8 @@ func TestChatReasonsForTheOperator(t *testing.T) {
 		var log strings.Builder
 		c := Chat{URL: s.URL + "/v1", Model: "m", Log: slog.New(slog.NewTextHandler(&log, nil))}
 		_, f := c.complete(t.Context(), "", "q")
-		if f == nil || strings.Contains(f.Message, reason) != quoted || strings.Contains(log.String(), reason) == quoted {
+		logged := strings.Contains(log.String(), reason)
+		if f == nil || strings.Contains(f.Message, reason) != quoted || logged == quoted {
 			t.Errorf("%d: %v; the log has %q", status, f, &log)
 		}
 	}
@@ -184,7 +185,8 @@ func TestChatFailures(t *testing.T) {
 		{400, `{"detail":"the context is too long"}`, pleat.FailLoad, false, "answered 400: the context is too long"},
 		{503, `{"message":"the model is loading"}`, pleat.FailLoad, true, "answered 503"},
 		{200, `{"error":{"message":"model is loading"}}`, pleat.FailLoad, true, "answered with an error"},
-		{200, choice(`{"content":""}`, "content_filter"), pleat.FailOutputInvalid, false, "the filter of the chat endpoint"},
+		{200, choice(`{"content":""}`, "content_filter"), pleat.FailOutputInvalid, false,
+			"the content filter of the chat endpoint withheld the answer"},
 		{200, choice(`{"content":null,"reasoning":"x"}`, "stop"), pleat.FailOutputInvalid, false, "empty answer"},
 		{200, choice(`{"content":"<think>\nhm"}`, "length"), pleat.FailOutputInvalid, false, "bound of tokens before"},
 		{302, "", pleat.FailLoad, false, "answered 302"},
