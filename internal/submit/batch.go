@@ -194,7 +194,7 @@ func (p *preparedBatch) addNotes(notes []string) {
 		switch {
 		case len(p.notes) > maxRowNotes || slices.Contains(p.notes, n):
 		case len(p.notes) == maxRowNotes:
-			p.notes = append(p.notes, "further notes are left out")
+			p.notes = append(p.notes, "only the first notes are shown")
 		default:
 			p.notes = append(p.notes, n)
 		}

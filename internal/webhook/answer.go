@@ -92,7 +92,7 @@ func (a *Attempt) record(h http.Header, body []byte, r Request) {
 	a.Answer = printable(redact.Replace(string(body)), answerCap)
 }
 
-// The shortest texts that are redacted, in bytes: of secrets, and of the parts of an address, which may be common words.
+// The shortest secrets and parts of an address that are redacted, in bytes. A shorter part may be a common word.
 const (
 	leastSecret = 4
 	leastPart   = 8

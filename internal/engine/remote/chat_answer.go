@@ -11,7 +11,7 @@ import (
 	"pleat/internal/words"
 )
 
-// chatResponse is the part of the response that is used. Usage counts tokens; it may be absent.
+// chatResponse has the fields of a chat completion that the engine uses. Usage counts tokens; it may be absent.
 type chatResponse struct {
 	Model   string `json:"model"`
 	Choices []struct {
@@ -30,7 +30,7 @@ type chatResponse struct {
 // chatText is the content of a message: a text, a list of parts with texts, or null.
 type chatText string
 
-// UnmarshalJSON implements json.Unmarshaler. Parts that are no text, such as images, are left out.
+// UnmarshalJSON implements json.Unmarshaler. It skips parts that are not text, such as images.
 func (c *chatText) UnmarshalJSON(raw []byte) error {
 	var parts []struct {
 		Text string `json:"text"`
@@ -65,7 +65,7 @@ func readChat(raw []byte, reason string) (chatResponse, *pleat.Failure) {
 	case out.answer() != "":
 		return out, nil
 	case out.finishReason() == "content_filter":
-		return invalid("the filter of the chat endpoint has kept the answer back")
+		return invalid("the content filter of the chat endpoint withheld the answer")
 	case out.finishReason() == "length":
 		return invalid("the language model reached its bound of tokens before it gave an answer; " +
 			"the operator can raise chat-tokens")
@@ -73,7 +73,7 @@ func readChat(raw []byte, reason string) (chatResponse, *pleat.Failure) {
 	return invalid("the language model gave an empty answer")
 }
 
-// finishReason returns why the model ended the answer, such as stop or length; empty if the endpoint does not say.
+// finishReason returns why the answer ends: stop, length or content_filter; empty if the endpoint does not say.
 func (r *chatResponse) finishReason() string {
 	if len(r.Choices) == 0 {
 		return ""
@@ -110,8 +110,8 @@ func (r *chatResponse) answer() string {
 var thoughtsBegin, thoughtsEnd = regexp.MustCompile(`<(think|thinking|thought|reasoning)>`),
 	regexp.MustCompile(`</(think|thinking|thought|reasoning)>`)
 
-// withoutThoughts returns what follows the thoughts of a model; all, where there are none. The first tag may be
-// missing, as it is a part of some models' prompts, and so may the last one, where the model was cut off.
+// withoutThoughts returns the text after the thoughts of a model, or the whole text if there are none. The first tag
+// may be missing, since some models have it in their prompt. The last tag is missing if the model was cut off.
 func withoutThoughts(s string) string {
 	if ends := thoughtsEnd.FindAllStringIndex(s, -1); len(ends) > 0 {
 		s = s[ends[len(ends)-1][1]:]
@@ -122,7 +122,7 @@ func withoutThoughts(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// reasonOf returns the reason that an endpoint gives in the body of an answer, without the key; empty: there is none.
+// reasonOf returns the reason that an endpoint gives in the body of a response, without the key; empty: there is none.
 func (c Chat) reasonOf(raw []byte) string {
 	var body struct {
 		Error   json.RawMessage `json:"error"`

@@ -162,7 +162,7 @@ func TestChatFailures(t *testing.T) {
 		{400, `{"detail":"the context is too long"}`, pleat.FailLoad, false, "answered 400: the context is too long"},
 		{503, `{"message":"the model is loading"}`, pleat.FailLoad, true, "answered 503: the model is loading"},
 		{200, `{"error":{"message":"model is loading"}}`, pleat.FailLoad, true, "has no answer: model is loading"},
-		{200, choice(`{"content":""}`, "content_filter"), pleat.FailOutputInvalid, false, "the filter of the chat endpoint"},
+		{200, choice(`{"content":""}`, "content_filter"), pleat.FailOutputInvalid, false, "the content filter of the chat endpoint"},
 		{200, choice(`{"content":null,"reasoning":"x"}`, "stop"), pleat.FailOutputInvalid, false, "empty answer"},
 		{200, choice(`{"content":"<think>\nhm"}`, "length"), pleat.FailOutputInvalid, false, "bound of tokens before"},
 		{302, "", pleat.FailLoad, false, "answered 302"},

@@ -14,17 +14,17 @@ import (
 	"pleat/internal/clock"
 )
 
-// The reasons for which a database takes no changes although it can be read.
+// The reasons why a database that can be read accepts no writes.
 const (
 	faultReadOnly = "the database takes no changes now, as after a failover or by its settings"
 	faultFull     = "the disk of the database is full, and its operator must free space"
 	faultDisk     = "writes to the disk of the database fail, for example because a quota is used up"
 )
 
-// codeReadOnly is the SQLSTATE of a change in a session of PostgreSQL that may only read (read_only_sql_transaction).
+// codeReadOnly is the SQLSTATE read_only_sql_transaction: PostgreSQL refuses a write because its session is read-only.
 const codeReadOnly = "25006"
 
-// writeFault returns why the database takes no changes, if err says so; empty: it does not.
+// writeFault returns the reason if err says that the database accepts no writes, and "" otherwise.
 func writeFault(err error) string {
 	var pe *pgconn.PgError
 	var se *sqlite.Error
@@ -43,29 +43,29 @@ func writeFault(err error) string {
 	return ""
 }
 
-// TakesNoChanges reports whether an error says that the database takes no changes although it can be read, such as one
-// whose disk is full. That may pass.
+// TakesNoChanges reports whether an error says that the database accepts no writes although it can be read, for example
+// because its disk is full. The fault may be temporary.
 func TakesNoChanges(err error) bool { return writeFault(err) != "" }
 
-// fault is what is known of a database that takes no changes. The zero value: it does.
+// fault is a known write fault of the database. The zero value means that the database accepts writes.
 type fault struct {
 	mu     sync.Mutex
-	why    string // empty: there is none
-	logged clock.Stopwatch
-	told   bool            // the log has its beginning
-	tried  clock.Stopwatch // the last change that was made to learn whether it is over
-	trying bool            // such a change is under way
+	why    string          // the reason; empty: no fault is known
+	logged clock.Stopwatch // started when the log last got the beginning of a fault
+	told   bool            // the log has the beginning of this fault
+	tried  clock.Stopwatch // started with the last probe, see reviewFault
+	trying bool            // a probe is running
 }
 
 const (
-	// faultQuiet is how long the log says nothing of faults that come and go: a full disk may have room for small
-	// changes.
+	// faultQuiet is the shortest time between two log lines about a fault that begins. Faults come and go: a full disk
+	// may have space for small writes.
 	faultQuiet = time.Minute
-	// faultTries is the time between two changes that are made to learn whether a fault is over.
+	// faultTries is the shortest time between two probes.
 	faultTries = time.Second
 )
 
-// noteFault remembers, and logs once, that a change has shown that the database takes none.
+// noteFault records the fault if err says that the database accepts no writes, and logs its beginning once.
 func (s *DB) noteFault(err error) {
 	why, f := writeFault(err), &s.fault
 	if why == "" {
@@ -80,30 +80,30 @@ func (s *DB) noteFault(err error) {
 	f.why = why
 }
 
-// reviewFault tries from time to time whether a fault that is known is over. That other changes succeed does not show
-// it: SQLite needs no disk for those that change no row, or temporary ones.
+// reviewFault probes from time to time whether a known fault is over. The success of another write does not prove it:
+// SQLite needs no disk space for a write that changes no row, or that changes temporary tables only.
 func (s *DB) reviewFault(ctx context.Context) {
 	f := &s.fault
 	f.mu.Lock()
 	try := f.why != "" && !f.trying && f.tried.Elapsed() >= faultTries
 	if try {
-		f.tried, f.trying = clock.Start(), true // the change commits, too
+		f.tried, f.trying = clock.Start(), true // the commit of the probe calls reviewFault, too
 	}
 	f.mu.Unlock()
 	if !try {
 		return
 	}
-	_ = s.TryChange(ctx) // it notes what it finds
+	_ = s.TryChange(ctx) // it records the result
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.trying = false
 }
 
-// TryChange makes a change that changes nothing, so that a database that takes none says so.
+// TryChange probes the database with a write that has no effect. If the write succeeds, the fault is over.
 func (s *DB) TryChange(ctx context.Context) error {
 	q := "UPDATE " + VersionTable + " SET version_id = version_id WHERE id = 1"
 	if s.sqlite != nil {
-		q = "PRAGMA user_version = 0" // it writes a page, which an update to the same values does not
+		q = "PRAGMA user_version = 0" // it writes a page; an UPDATE to the same values writes none
 	}
 	err := s.Write(ctx, "try a change", func(t *Tx) error {
 		_, err := t.Exec(q)
@@ -122,9 +122,9 @@ func (s *DB) TryChange(ctx context.Context) error {
 	return nil
 }
 
-// WriteFault returns why the database takes no changes; empty: it does, as far as is known. The last change tells, and
-// while it has failed, one is tried from time to time: a service may have nothing to change. On PostgreSQL a session is
-// asked too.
+// WriteFault returns why the database accepts no writes; empty: no fault is known. Failed writes tell it. After one, it
+// probes from time to time, since the service may have nothing to write. On PostgreSQL it also asks whether the session
+// is read-only.
 func (s *DB) WriteFault(ctx context.Context) (string, error) {
 	if s.sqlite == nil {
 		var readOnly bool
@@ -140,8 +140,8 @@ func (s *DB) WriteFault(ctx context.Context) (string, error) {
 	return f.why, nil
 }
 
-// dropSessions closes the sessions of PostgreSQL that nobody uses: those that were opened while the database could only
-// be read stay so after it can be changed again.
+// dropSessions closes the idle sessions of PostgreSQL. A session that was opened while the database was read-only stays
+// read-only after the database accepts writes again.
 func (s *DB) dropSessions() {
 	for _, pool := range []*sql.DB{s.db, s.asyncDB} {
 		most := pool.Stats().MaxOpenConnections

@@ -11,18 +11,18 @@ import (
 	"pleat/internal/store/webhooks"
 )
 
-// UserContent is something that a user has made.
+// UserContent is something that a user has created.
 type UserContent struct {
 	Kind    string // job, workflow, batch, library_item, invitation, link, webhook or usage
 	ID      string // of usage the model
 	Project pleat.ProjectID
-	// Name is of an invitation its label, of a link what it opens, of a webhook scheme and host, and of usage how much.
+	// Name is the label of an invitation, the target of a link, scheme and host of a webhook, or the amount of usage.
 	Name      string
 	CreatedAt time.Time
 }
 
-// madeBy selects what the user $1 has made and what stands in the user's own project, apart from what was deleted. An
-// object that is older than projects has no creator: the user in whose personal project it is created it.
+// madeBy selects what the user $1 has created and everything in the user's personal project, except what was deleted.
+// An object that is older than projects has no creator: it counts as created by the owner of its personal project.
 const madeBy = `
 	SELECT 'job', id, project_id, name, created_at FROM job
 	WHERE deleted_at = 0 AND (created_by = $1 OR created_by = '' AND project_id = $1)
@@ -49,8 +49,8 @@ const madeBy = `
 	WHERE account_id = $1
 	GROUP BY project_id, model`
 
-// UserContents lists what a user has made, in every project, and what stands in the user's own. It is for operators,
-// and reads whole tables.
+// UserContents lists what a user has created in every project, and everything in the user's personal project. It is for
+// operators, and reads whole tables.
 func (s *Store) UserContents(ctx context.Context, user pleat.UserID) ([]UserContent, error) {
 	rows, err := s.db.Read(ctx, madeBy, user)
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (m UserContent, err error) {
@@ -63,7 +63,7 @@ func (s *Store) UserContents(ctx context.Context, user pleat.UserID) ([]UserCont
 // aboutUser is the condition that the subject of an entry of the audit log is the name of a user.
 const aboutUser = "action LIKE 'member.%' OR action LIKE 'operator.%' OR action LIKE 'user.%'"
 
-// AuditOf lists what the audit log has by a user and about one, newest first. It is for operators.
+// AuditOf lists the entries of the audit log by a user and about the user, newest first. It is for operators.
 func (s *Store) AuditOf(ctx context.Context, u people.User) ([]people.AuditEntry, error) {
 	rows, err := s.db.Read(ctx, `
 		SELECT `+people.AuditColumns+`
@@ -75,10 +75,11 @@ func (s *Store) AuditOf(ctx context.Context, u people.User) ([]people.AuditEntry
 	return people.ScanAudit(rows, err)
 }
 
-// EraseUser deletes what the service stores about a person, and records it. The account stays under another name, which
-// it returns, so that what the user made in projects of several users keeps a creator. It disables the account, ends
-// its keys, sessions and roles, deletes everything in its own project as [Store.DeleteJob] and its like do, and at last
-// replaces its name wherever the service has written it. After an error, a repeated call goes on. It is for operators.
+// EraseUser deletes what the service stores about a person, and records it in the audit log. The account stays under
+// another name, so that what the user created in shared projects keeps a creator. EraseUser returns it. It disables the
+// account and ends its keys, sessions and roles. Then it deletes everything in the personal project, as
+// [Store.DeleteJob] and similar verbs do. At last it replaces the name of the user wherever the service has stored it.
+// After an error, a repeated call continues. It is for operators.
 // CodeNotFound: there is no such user. CodeConflict: it is a service user, or the only manager of a project.
 func (s *Store) EraseUser(ctx context.Context, by people.Actor, name string) (people.User, error) {
 	var u people.User
@@ -114,7 +115,7 @@ func (s *Store) EraseUser(ctx context.Context, by people.Actor, name string) (pe
 	return u, err
 }
 
-// closeAccount disables an account and ends its keys, sessions, and roles in projects of several users.
+// closeAccount disables an account and ends its keys, its sessions and its roles in shared projects.
 func closeAccount(t *db.Tx, user pleat.UserID) error {
 	shared, err := db.ColumnOf[pleat.ProjectID](t.Query(`
 		SELECT p.id FROM project p
@@ -142,7 +143,7 @@ func closeAccount(t *db.Tx, user pleat.UserID) error {
 	return t.Wait()
 }
 
-// leaveProject ends the role of a user in a locked project. CodeConflict: it would have no manager.
+// leaveProject ends the role of a user in a locked project. CodeConflict: the project would have no manager.
 func leaveProject(t *db.Tx, project pleat.ProjectID, user pleat.UserID) error {
 	var name string
 	if err := t.Row("SELECT name FROM project WHERE id = $1", []any{project}, &name); err != nil {
@@ -160,10 +161,10 @@ func leaveProject(t *db.Tx, project pleat.ProjectID, user pleat.UserID) error {
 	return err
 }
 
-// erasedAtOnce is how many things of a user's project are listed for one pass of deletions.
+// erasedAtOnce is how many rows of one table are listed for one pass of deletions.
 const erasedAtOnce = 100
 
-// emptyProject deletes everything that a project owns. The blobs of library files are left to garbage.
+// emptyProject deletes everything that a project owns. Garbage collection deletes the blobs of library files.
 func (s *Store) emptyProject(ctx context.Context, project pleat.ProjectID) error {
 	by := people.InProject(project)
 	for _, kind := range []struct {
@@ -208,8 +209,8 @@ func (s *Store) idsOf(ctx context.Context, from string, project pleat.ProjectID)
 	return out, db.Unavailable("list what a project owns", err)
 }
 
-// eraseTests deletes the test deliveries of a project, whose attempts may name its endpoint. Those of runs go with the
-// runs.
+// eraseTests deletes the test deliveries of a project, because their attempts may name its endpoint. The deliveries of
+// runs are deleted with their runs.
 func eraseTests(t *db.Tx, project pleat.ProjectID) error {
 	ids, err := db.IDsOf(t.Query("SELECT id FROM delivery WHERE project_id = $1 AND source_id = ''", project))
 	if err != nil {
@@ -221,8 +222,8 @@ func eraseTests(t *db.Tx, project pleat.ProjectID) error {
 	return webhooks.DeleteDeliveries(t, ids)
 }
 
-// eraseName replaces the name of a user, and deletes what the user and others wrote about the person: labels of keys
-// and invitations, addresses, and the addresses and names of the own project's webhooks.
+// eraseName replaces the name of a user. It also deletes texts about the person that the user and others wrote: labels
+// of keys and invitations, network addresses, and the addresses and names of the personal project's webhooks.
 func eraseName(t *db.Tx, u people.User, alias string) error {
 	for _, q := range []string{
 		"UPDATE account SET name = $2, operator = 0 WHERE id = $1 AND $3 <> ''",
