@@ -50,7 +50,7 @@ func NotALetter(k EntityKind, r rune) string {
 	case strings.ContainsRune(letters[k], u):
 		meaning = "an unknown residue"
 	case u == '*':
-		meaning = "the end of a sequence, and may stand there only"
+		meaning = "the end of a sequence, where one is dropped; none may stand elsewhere"
 	case k == Protein:
 		meaning = map[rune]string{
 			'B': "D or N", 'Z': "E or Q", 'J': "I or L",

@@ -85,6 +85,8 @@ func TestBadSettings(t *testing.T) {
 			want: `unknown variable "PLEAT_QOUTA" in the environment; did you mean "PLEAT_QUOTA"?`},
 		{env: []string{"PLEAT_FOO=5"}, // the prefix makes it like no other
 			want: `unknown variable "PLEAT_FOO" in the environment; docs/configuration.md lists them`},
+		{env: []string{"PLEAT_PORT=9000"}, // Kubernetes sets it to the address of a service
+			want: `unknown variable "PLEAT_PORT" in the environment`},
 		{env: []string{"PLEAT_QUOTA=x"}, want: `PLEAT_QUOTA is "x"; it must be a whole number`},
 		{env: []string{"PLEAT_WORK=maybe"}, want: `PLEAT_WORK is "maybe"; it must be true or false`},
 		{env: []string{"PLEAT_SECRET_KEY=short"}, want: "PLEAT_SECRET_KEY cannot be used: a secret key is 32 bytes"},
@@ -314,7 +316,7 @@ func TestConfigurationIsDocumented(t *testing.T) {
 Each setting has a key in a YAML file, an environment variable and a flag. A flag overrides the environment, and the
 environment overrides the file. ` + "`--config` or `PLEAT_CONFIG`" + ` names the file. An unknown key is an error that
 names the nearest known one, and so is an unknown variable that begins with ` + "`PLEAT_`" + `. Variables that Kubernetes
-sets for services whose names begin with pleat (` + "`PLEAT_DB_SERVICE_HOST`, `PLEAT_PORT_…`" + `) are ignored. Secrets
+sets for services whose names begin with pleat (` + "`PLEAT_DB_SERVICE_HOST`, `PLEAT_PORT=tcp://…`" + `) are ignored. Secrets
 are never logged, and ` + "`pleat doctor`" + ` does not show them. The secrets of a server have no flag, because other
 users of a machine can read its command lines.
 
@@ -324,9 +326,8 @@ users of a machine can read its command lines.
 		group       Group
 		title, text string
 	}{
-		{Store, "Data", "Read by every command that opens the database: audit, debug bundle, doctor, fleet, " +
-			"fsck, keys, migrate, projects\n(budget, create, delete, list, quota), secrets, serve, top, users, worker. " +
-			"`pleat engines` reads `data`."},
+		{Store, "Data", "Read by every command that opens the database: debug bundle, doctor, fleet, fsck, keys,\n" +
+			"migrate, secrets, serve, users grant, worker. `pleat engines` reads `data`."},
 		{Files, "Artifacts", "Read by `pleat serve`, `pleat worker`, `pleat doctor`, `pleat fsck` and " +
 			"`pleat debug bundle`."},
 		{Node, "Node", "Read by `pleat serve`, `pleat worker`, `pleat doctor` and `pleat debug bundle`."},

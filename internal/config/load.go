@@ -138,7 +138,7 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		switch i := slices.Index(names, name); {
-		case !strings.HasPrefix(name, envPrefix) || i < 0 && isForeign(name):
+		case !strings.HasPrefix(name, envPrefix) || i < 0 && isForeign(name, value):
 		case name == "PLEAT_CONFIG":
 			path = value
 		case i < 0:
@@ -151,15 +151,19 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 	return source{values, variable}, path, nil
 }
 
-// ofService are the variables that Kubernetes sets for a service: PLEAT_SERVICE_HOST for one named pleat, and
-// PLEAT_DB_PORT_5432_TCP_ADDR for one named pleat-db.
-var ofService = regexp.MustCompile(`^PLEAT_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
-	`PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+var (
+	// ofService are the names of variables that Kubernetes sets for a service: PLEAT_SERVICE_HOST for one named pleat,
+	// and PLEAT_DB_PORT_5432_TCP_ADDR for one named pleat-db.
+	ofService = regexp.MustCompile(`^PLEAT_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
+		`PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+	// portOfService is the name and value of one more of them. With another value it is meant for a setting.
+	portOfService = regexp.MustCompile(`^PLEAT_([A-Z0-9_]+_)?PORT=(tcp|udp|sctp)://`)
+)
 
 // isForeign reports whether a variable PLEAT_… is set by Kubernetes or the fleet, or read by tests.
-func isForeign(name string) bool {
+func isForeign(name, value string) bool {
 	prefixes := []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_LOCAL_JOB"}
-	return ofService.MatchString(name) ||
+	return ofService.MatchString(name) || portOfService.MatchString(name+"="+value) ||
 		slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 

@@ -74,7 +74,8 @@ func (c *Config) serverSettings() []Setting {
 		setting("addr", &c.Addr,
 			"address to listen on; port 0 selects a free port, which is printed"),
 		setting("public-url", &c.PublicURL,
-			"base URL of links, as callers reach the server; empty: http:// and the address listened on").
+			"base URL of links, without a path, as callers reach the server; empty: http:// and the address listened "+
+				"on").
 			secret(secretInURL),
 		setting("hosts", &c.Hosts,
 			"additional host names, separated by commas, for which the browser's session cookie is accepted; "+

@@ -95,7 +95,8 @@ func TestPausesWithoutAClockAhead(t *testing.T) {
 				t.Errorf("set back by %v: %d transactions", c.back, n)
 			}
 			got := storetest.Query(t, s, "SELECT resume_at FROM endpoint")
-			if want := [][]string{{strconv.FormatInt(c.want.UnixMicro(), 10)}}; !slices.EqualFunc(got, want, slices.Equal) {
+			want := [][]string{{strconv.FormatInt(c.want.UnixMicro(), 10)}}
+			if !slices.EqualFunc(got, want, slices.Equal) {
 				t.Errorf("set back by %v: the pause ends at %v, not at %v", c.back, got, want)
 			}
 		}

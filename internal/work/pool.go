@@ -89,7 +89,7 @@ type Pool struct {
 	// searches are the queues in which folds wait for an MSA search, and that of alignments; empty if there are none.
 	searches engine.Group
 
-	// sharing logs that pauses of servers of alignments cannot be shared. One search runs at a time, so it needs no lock.
+	// sharing logs that pauses of servers of alignments cannot be shared. One search runs at a time: it needs no lock.
 	sharing queue.Fault
 
 	// claiming is held while tasks are claimed: two slot groups share the memory, and must not both claim the rest.

@@ -49,8 +49,8 @@ func (s *sink) Publish(f pleat.File) error {
 }
 
 // Checkpoint stores a file from which another attempt can resume at a step. It replaces the last checkpoint, and works
-// while the worker shuts down, too. The blob store and the database have engine.CheckpointTime. The run's context may end then: the
-// attempt yields if another user's task waits.
+// while the worker shuts down, too. The blob store and the database have engine.CheckpointTime. The run's context may
+// end then: the attempt yields if another user's task waits.
 func (s *sink) Checkpoint(path string, step int64) error {
 	key := runs.CheckpointKey(&s.t.Task, step, filepath.Ext(path))
 	in, err := os.Open(path)

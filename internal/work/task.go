@@ -277,8 +277,8 @@ func (p *Pool) finished(t *runningTask, dir string, out pleat.Output) (f runs.Ru
 	return f
 }
 
-// finish returns what tries to store the end of a run. Each try says how long the attempt has taken until then: the store
-// compares that with its own times, and takes a difference for a clock that was set.
+// finish returns what tries to store the end of a run. Each try says how long the attempt has taken until then: the
+// store compares that with its own times, and takes a difference for a clock that was set.
 func (p *Pool) finish(t *runningTask, end runs.RunFinished) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		end.Took = p.cfg.Clock().Sub(t.claimed)

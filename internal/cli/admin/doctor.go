@@ -276,6 +276,10 @@ func (d *doctor) database(ctx context.Context) {
 		d.fail("database", text, s.DB.Dialect(), version, latest)
 		return
 	}
+	if err := s.DB.TryChange(ctx); err != nil {
+		d.fail("database", "%s at schema %d can be read and not changed: %v", s.DB.Dialect(), version, err)
+		return
+	}
 	d.ok("database", "%s at schema %d", s.DB.Dialect(), version)
 	d.privacy()
 	d.secrets(ctx, s)

@@ -46,9 +46,10 @@ is run again; files that exist are kept. If a download is not possible, it print
 uv installs the packages, so that environments share the files of equal packages: the uv in the PATH, or
 one that pip fetches by its SHA-256. If there is neither, pip installs the packages.
 
-A file must have the SHA-256 of the manifest. Where the manifest has none, since nobody has published it,
-the command warns before and after it installs the file. The first installation prints and records the
-SHA-256 (installed.json in the folder of weights), and a different file is refused later.
+A file must have the SHA-256 of the manifest. Where the manifest has none, since neither its publisher
+nor two independent sources state it, the command warns before and after it installs the file. The first
+installation prints and records the SHA-256 (installed.json in the folder of weights), and a different
+file is refused later.
 
 For a machine without a network: install with --no-weights on a machine with the same system and Python,
 copy the folder engines/.uv of its data folder to the data folder here, and set UV_OFFLINE=1 for the

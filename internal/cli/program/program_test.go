@@ -3,6 +3,7 @@ package program
 import (
 	"bytes"
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,21 @@ func TestDoctor(t *testing.T) {
 			if code != cli.ExitFailed || !strings.Contains(out, name+" at schema ") ||
 				!strings.Contains(out, "FAILED workers        none is live, so jobs wait; start pleat worker") {
 				t.Errorf("code %d:\n%s%s", code, out, errs)
+			}
+			if name != "postgres" {
+				return
+			}
+			u, err := url.Parse(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := u.Query()
+			q.Set("default_transaction_read_only", "on")
+			u.RawQuery = q.Encode()
+			env["PLEAT_DATABASE"] = u.String()
+			if _, out, _ := runProgram(t, env, "doctor"); !strings.Contains(out, "can be read and not changed: the "+
+				"database takes no changes now") {
+				t.Errorf("a database that takes no changes:\n%s", out)
 			}
 		})
 	}

@@ -113,7 +113,7 @@ type checkpoint struct {
 	Step int64  `json:"step"`
 }
 
-// answer is what the worker writes: the answer to a line that asks for one or, if Cancel is set, that the task must end.
+// answer is what the worker writes: the answer to a line that asks for one or, with Cancel, that the task must end.
 type answer struct {
 	Error  string `json:"error,omitempty"`
 	Cancel string `json:"cancel,omitempty"` // of causes

@@ -24,8 +24,8 @@ type Ahead struct {
 	Set    string // the columns that change, where $2 is now
 }
 
-// PendingAhead selects the rows of a table, of deliveries or mails, that changed after late and wait for an attempt. They
-// changed now, and keep their delays.
+// PendingAhead selects the rows of a table, of deliveries or mails, that changed after late and wait for an attempt.
+// They changed now, and keep their delays.
 func PendingAhead(table string, late int64) Ahead {
 	return Ahead{
 		Table:  table,
