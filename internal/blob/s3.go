@@ -136,12 +136,12 @@ func (b *Bucket) exists(ctx context.Context) error {
 // fromEnvironment returns the credentials that S3Options names. It returns an error if there are none, rather than ask
 // the metadata service of the machine.
 func fromEnvironment() (*credentials.Credentials, error) {
+	key, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
 	file := os.Getenv("AWS_SHARED_CREDENTIALS_FILE")
 	switch {
-	case os.Getenv("AWS_ACCESS_KEY_ID") != "" && os.Getenv("AWS_SECRET_ACCESS_KEY") != "":
+	case key != "" && secret != "":
 		// They are read now, since the program removes them from its environment once it is running.
-		return credentials.NewStaticV4(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"),
-			os.Getenv("AWS_SESSION_TOKEN")), nil
+		return credentials.NewStaticV4(key, secret, os.Getenv("AWS_SESSION_TOKEN")), nil
 	case file != "":
 		// They are read for every request, so that another program can rotate them.
 		return credentials.NewFileAWSCredentials(file, ""), nil

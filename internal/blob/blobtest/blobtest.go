@@ -4,6 +4,7 @@ package blobtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -12,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -67,6 +69,19 @@ func Bucket(t testing.TB) (name string) {
 		}
 	})
 	return name
+}
+
+// KeepCredentials writes the credentials of the server to a file in a folder and names it to the process, if there is a
+// server: a test may remove those of Bucket from the environment, as the program does, while others open buckets.
+func KeepCredentials(dir string) error {
+	u, err := url.Parse(os.Getenv("PLEAT_TEST_S3"))
+	if err != nil || u.User == nil {
+		return err
+	}
+	secret, _ := u.User.Password()
+	path := filepath.Join(dir, "credentials")
+	text := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", u.User.Username(), secret)
+	return errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Setenv("AWS_SHARED_CREDENTIALS_FILE", path))
 }
 
 // Client returns a client of the server, for what no Store can do. It skips the test if there is no server.
