@@ -284,6 +284,9 @@ func TestLead(t *testing.T) {
 func TestDrainClass(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		if s.DB.Postgres() { // the listener wakes everybody when it begins
+			storetest.Eventually(t, "the store listens", s.DB.Notified)
+		}
 		setClasses(t, s, foldClass("gpu"))
 		for id, class := range map[pleat.WorkerID]string{"a": "gpu", "b": "gpu", "c": ""} {
 			if err := s.Workers.RegisterWorker(t.Context(), pleat.Worker{ID: id, Class: class}); err != nil {

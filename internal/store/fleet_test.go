@@ -157,6 +157,9 @@ func TestRevokedTokensStopWorkers(t *testing.T) {
 		if _, err := s.Runs.Cancel(ctx, u, got[4].Fold.Job); err != nil {
 			t.Fatal(err)
 		}
+		if s.DB.Postgres() { // the listener wakes everybody when it begins
+			storetest.Eventually(t, "the store listens", s.DB.Notified)
+		}
 		news, quiet := make(chan struct{}, 1), make(chan struct{}, 1)
 		s.DB.SubscribeTo(tasks.WorkerTopic("b"), news)
 		s.DB.SubscribeTo(tasks.WorkerTopic("db"), quiet)
