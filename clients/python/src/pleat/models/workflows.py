@@ -70,6 +70,7 @@ class WorkflowView:
     created_by: Creator | None
     input_payload: Any
     tasks: tuple[WorkflowTask, ...]
+    notes: tuple[str, ...] | None
     folds: tuple[DesignFold, ...] | None
     waiting: Waiting | None
     library_item_workspace_id: str | None
