@@ -177,6 +177,39 @@ func TestClaimReadsFewTasks(t *testing.T) {
 	}
 }
 
+// The position of a new task is read from two indexes, neither of which PostgreSQL can take for the other: with the
+// other it would read a whole queue, and without statistics it did so, on some connections.
+func TestPositionHasItsIndexes(t *testing.T) {
+	t.Parallel()
+	d := storetest.OpenForPlans(t)
+	for gone, rest := range map[string]string{"task_ready": "task_share", "task_share": "task_ready"} {
+		tx, err := d.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec("DROP INDEX " + gone); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := tx.Query("EXPLAIN SELECT " + tasks.NextPositionSQL("'fold'", "'ada'"))
+		var uses int
+		err = storedb.ForEachRow(rows, err, func(scan func(...any) error) error {
+			var line string
+			err := scan(&line)
+			uses += strings.Count(line, rest)
+			return err
+		})
+		if err != nil || uses != 1 {
+			t.Errorf("without %s, %d parts of the query use %s, want 1, %v", gone, uses, rest, err)
+		}
+		_ = tx.Rollback()
+	}
+	s := storetest.OpenAt(t, "sqlite:"+t.TempDir()+"/pleat.db", nil)
+	steps := strings.Join(storetest.SQLitePlan(t, s.DB, "SELECT "+tasks.NextPositionSQL("'fold'", "'ada'"), nil), "\n")
+	if !strings.Contains(steps, "task_share (queue=? AND tenant=?)") || !strings.Contains(steps, "task_ready (queue=?)") {
+		t.Errorf("SQLite: %s", steps)
+	}
+}
+
 // A transaction that holds a snapshot is seen, and its end too.
 func TestOldestSnapshot(t *testing.T) {
 	t.Parallel()

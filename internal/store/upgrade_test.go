@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,13 +33,16 @@ var schema = db.Latest()
 
 // later is what a program of a later version knows besides: a table with a row, and a column that it fills.
 var later = map[string]string{
-	"00006_upgrades.sql": `-- +goose Up
+	laterFile("upgrades"): `-- +goose Up
 CREATE TABLE upgrade (name text NOT NULL);
 INSERT INTO upgrade (name) VALUES ('once');
 ALTER TABLE job ADD COLUMN label text NOT NULL DEFAULT '';
 UPDATE job SET label = 'was ' || name;
 CREATE INDEX job_label ON job (label);`,
 }
+
+// laterFile is the file name of the first migration that this program does not know.
+func laterFile(name string) string { return fmt.Sprintf("%05d_%s.sql", schema+1, name) }
 
 // belongings are the names of what a user's own project has.
 type belongings struct {
@@ -262,7 +267,11 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 			}
 			wg.Wait()
 			applied := storetest.QueryAt(t, address, "SELECT version_id FROM "+db.VersionTable+" ORDER BY id")
-			if d := gocmp.Diff([][]string{{"0"}, {"1"}, {"2"}, {"3"}, {"4"}, {"5"}, {"6"}}, applied); d != "" {
+			var want [][]string
+			for v := range schema + 2 {
+				want = append(want, []string{strconv.FormatInt(v, 10)})
+			}
+			if d := gocmp.Diff(want, applied); d != "" {
 				t.Error(d)
 			}
 			if rows := storetest.QueryAt(t, address, "SELECT name FROM upgrade"); len(rows) != 1 {
@@ -280,7 +289,7 @@ func TestMigrationFails(t *testing.T) {
 		create(t, s, storetest.User(t, s, "ada"), "kept")
 		before := storetest.Tables(t, s)
 		from, to, err := migrateLater(t, s, map[string]string{
-			"00006_fails.sql": "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
+			laterFile("fails"): "-- +goose Up\nCREATE TABLE half (name text);\nDELETE FROM job;\nDROP TABLE none;",
 		})
 		if from != schema || to != schema || err == nil || !strings.Contains(err.Error(), "none") {
 			t.Errorf("from %d to %d, %v", from, to, err)
@@ -299,7 +308,7 @@ func TestUnknownSchemasAreRefused(t *testing.T) {
 	t.Parallel()
 	const unreleased = "the database was made by an unreleased build of pleat and cannot be migrated; save its jobs " +
 		"and files with that build (pleat jobs export, pleat jobs results), then start with a new database"
-	const newer = "the database is at schema 6 and this pleat knows 5; run a newer pleat"
+	newer := fmt.Sprintf("the database is at schema %d and this pleat knows %d; run a newer pleat", schema+1, schema)
 	for name, migrated := range storetest.Migrated() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

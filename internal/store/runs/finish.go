@@ -95,9 +95,7 @@ func (s *Store) FinishSearch(ctx context.Context, l tasks.Lease, f SearchComplet
 		s.measure(t, l, h.Queue)
 		t.Send(`
 			UPDATE task
-			SET queue = $1, tries = 0, position = (
-				SELECT CASE WHEN own >= served THEN own + 1 ELSE served END
-				FROM `+tasks.FairOrderSQL("$1", "task.tenant")+`)
+			SET queue = $1, tries = 0, position = `+tasks.NextPositionSQL("$1", "task.tenant")+`
 			WHERE id = $2`,
 			f.FoldQueue, l.Task)
 		tasks.Requeue(t, l, tasks.OutcomeSearched, 0)

@@ -158,9 +158,7 @@ func (s *Store) onLeaseExpired(t *db.Tx, l HeldLease, r *Reaped) error {
 		// The task itself may have killed the worker, so the owner's other tasks go first.
 		if _, err := t.Exec(`
 			UPDATE task
-			SET position = COALESCE((
-				SELECT max(o.position) + 1 FROM task o
-				WHERE o.state = 'queued' AND o.queue = task.queue AND o.tenant = task.tenant), position)
+			SET position = COALESCE(`+tasks.LastPositionSQL("task.queue", "task.tenant")+` + 1, position)
 			WHERE id = $1`,
 			l.Task); err != nil {
 			return err

@@ -142,12 +142,12 @@ func requeueBehindOtherTenants(t *db.Tx, k *pleat.Task) error {
 		return err
 	}
 	var tenant sql.NullInt64
-	err = t.Row("SELECT min(position) FROM task WHERE state = 'queued' AND queue = $1 AND tenant = $2",
+	err = t.Row("SELECT min(q.position) FROM task q WHERE "+tasks.QueuedBy("$1", "$2"),
 		[]any{k.Queue, k.Tenant}, &tenant)
 	if err != nil || !tenant.Valid || tenant.Int64 > behind {
 		return err
 	}
-	_, err = t.Exec("UPDATE task SET position = position + $1 WHERE state = 'queued' AND queue = $2 AND tenant = $3",
+	_, err = t.Exec("UPDATE task AS q SET position = position + $1 WHERE "+tasks.QueuedBy("$2", "$3"),
 		behind+1-tenant.Int64, k.Queue, k.Tenant)
 	return err
 }

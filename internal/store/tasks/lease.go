@@ -139,32 +139,44 @@ func Insert(t *db.Tx, k pleat.Task) {
 			id, kind, queue, project_id, tenant, position, run_id, delivery_id, state, attempt, tries, max_tries,
 			memory, expected, run_at, lease_until, worker_id, cancel, checkpoint, checkpoint_step, created_at, request)
 		SELECT $1, $2, $3, $4, $5,
-			CASE WHEN own >= served THEN own + 1 ELSE served END,
+			`+NextPositionSQL("$3", "$5")+`,
 			NULLIF($6, ''), NULLIF($7, ''), 'queued', 0, 0, $8, $9, $10, $11, 0, '', 0, '', 0, $11, $12
-		FROM `+FairOrderSQL("$3", "$5")+`
 		WHERE $7 = '' OR EXISTS (SELECT 1 FROM delivery d WHERE d.id = $7)`,
 		cmp.Or(k.ID, pleat.TaskID(db.NewID())), k.Kind, k.Queue, k.Owner, k.Tenant, k.Run, k.Delivery, k.MaxTries,
 		k.Memory, k.Expected.Microseconds(), t.Now, k.Request)
 	NotifyQueue(t, k.Queue)
 }
 
-// FairOrderSQL returns a subquery with one row and two columns: own, the last position of a tenant in a queue (NULL: it
-// has none there), and served, the position at the queue's head (0: the queue is empty). Queue and tenant are SQL.
+// NextPositionSQL returns a subquery for the position of a tenant's next task in a queue: behind the tenant's own, and
+// not before the position that is served now, at the head of the queue. Queue and tenant are SQL.
 //
-// A task that is inserted at own+1, or at served if that is more, shares the queue evenly: the n-th tasks of all
-// tenants have about the same position, and a tenant that was idle gets no credit for it. Both subqueries are answered
-// from an index.
-func FairOrderSQL(queue, tenant string) string {
+// So tenants share the queue evenly: the n-th tasks of all tenants have about the same position, and a tenant that was
+// idle gets no credit for it. Each of the two is read as one row of an index.
+func NextPositionSQL(queue, tenant string) string {
 	return `(
-		SELECT
-			(
-				SELECT max(q.position) FROM task q
-				WHERE q.state = 'queued' AND q.queue = ` + queue + ` AND q.tenant = ` + tenant + `
-			) AS own,
-			COALESCE((
-				SELECT min(q.position) FROM task q WHERE q.state = 'queued' AND q.queue = ` + queue + `
-			), 0) AS served
-		) AS fair_order`
+				SELECT COALESCE(max(next_place.position), 0) FROM (
+					SELECT ` + LastPositionSQL(queue, tenant) + ` + 1 AS position
+					UNION ALL
+					SELECT (
+						SELECT q.position FROM task q WHERE q.state = 'queued' AND q.queue = ` + queue + `
+						ORDER BY q.position LIMIT 1)
+				) AS next_place)`
+}
+
+// LastPositionSQL returns a subquery for the last position of a tenant in a queue; NULL: it has none there. Queue and
+// tenant are SQL.
+func LastPositionSQL(queue, tenant string) string {
+	return `(SELECT q.position FROM task q WHERE ` + QueuedBy(queue, tenant) + ` ORDER BY q.position DESC LIMIT 1)`
+}
+
+// QueuedBy is the condition that a task q is queued in a queue for a tenant. Queue and tenant are SQL.
+//
+// It says «queued» with the conditions of the index task_share: the other states are later than r, and no tenant is
+// empty. They do not imply the condition of the index task_ready, nor does that imply them, so that a query can take one
+// of the two alone, in whose order it finds its row at once. PostgreSQL would choose by statistics, and has none for tasks
+// queued in the last minutes: some connections then read the whole queue at each insert.
+func QueuedBy(queue, tenant string) string {
+	return "q.state < 'r' AND q.tenant > '' AND q.queue = " + queue + " AND q.tenant = " + tenant
 }
 
 // outcomes are the outcomes of the last attempt at a task whose run has ended in a state.
