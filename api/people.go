@@ -93,6 +93,9 @@ type Invitation struct {
 	Label     string `json:"label" doc:"For whom it is."`
 	CreatedAt Time   `json:"createdAt"`
 	ExpiresAt Time   `json:"expiresAt"`
+	// A user who exists gets the role alone.
+	KeyScopes    []string `json:"keyScopes" doc:"The scopes of the key that a new user gets: those of the key with which the invitation was made."`
+	KeyExpiresAt *Time    `json:"keyExpiresAt" doc:"When that key ends; null: never."`
 }
 
 // CreateInvitation is the body of POST /v1/projects/{id}/invitations.

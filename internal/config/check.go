@@ -127,7 +127,7 @@ func (c *Config) checkAddresses() error {
 	}{{"public-url", &c.PublicURL}, {"url", &c.URL}} {
 		if *u.value != "" && !isBaseURL(*u.value) {
 			const example = "https://fold.example.org"
-			return c.Errorf(u.key, "is %q; it must be an address such as %s", printable(*u.value), example)
+			return c.Errorf(u.key, "is %q; it must be an address such as %s, without ? and #", printable(*u.value), example)
 		}
 		*u.value = strings.TrimRight(*u.value, "/")
 	}

@@ -159,7 +159,7 @@ func TestUploadNames(t *testing.T) {
 		t.Errorf("a name with a blank at its end: %d %s", r.status, r.body)
 	}
 	sent := h.sentFile(item, named).header.Get("Content-Disposition")
-	if want := `attachment; filename="modle 7.pdb"; filename*=UTF-8''mod%C3%A8le%207.pdb`; sent != want {
+	if want := `attachment; filename="mod_le 7.pdb"; filename*=UTF-8''mod%C3%A8le%207.pdb`; sent != want {
 		t.Errorf("%s, want %s", sent, want)
 	}
 }

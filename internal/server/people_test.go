@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -394,8 +395,15 @@ func TestInvitationsWithinTheirAuthors(t *testing.T) {
 		t.Errorf("an invitation that outlives its key: %d %s", r.status, r.body)
 	}
 	made := read[api.NewInvitation](t, h.as(limited.Secret, "POST", path, `{"role":"manager"}`))
-	if made.ExpiresAt != api.At(end) {
-		t.Errorf("it ends at %v, want %v", made.ExpiresAt, end)
+	listed := read[api.List[api.Invitation]](t, h.as(h.key, "GET", path, nil)).Data
+	for _, i := range []api.Invitation{made.Invitation, listed[0]} {
+		if i.ExpiresAt != api.At(end) || i.KeyExpiresAt == nil || *i.KeyExpiresAt != api.At(end) ||
+			!slices.Equal(i.KeyScopes, []string{"manage"}) {
+			t.Errorf("it does not end at %v, or gives another key than that of its author: %+v", end, i)
+		}
+	}
+	if i := listed[1]; i.KeyExpiresAt != nil || len(i.KeyScopes) != 3 {
+		t.Errorf("an invitation of a key with all scopes: %+v", i)
 	}
 	eve := *read[api.Joined](t, accept(made.Token, "eve")).Key
 	list := read[api.List[api.Key]](t, h.as(eve, "GET", "/v1/keys", nil)).Data

@@ -60,6 +60,7 @@ func TestRefusals(t *testing.T) {
 		{"bad key", "POST", "/v1/jobs", trp, []string{"Authorization", "Bearer nonsense"}},
 		{"not bearer", "POST", "/v1/jobs", trp, []string{"Authorization", "Basic YTpi"}},
 		{"a key without its scheme", "POST", "/v1/jobs", trp, []string{"Authorization", h.key}},
+		{"a key with another scheme", "POST", "/v1/jobs", trp, []string{"Authorization", "Token " + h.key}},
 		{"a token without its scheme", "POST", "/v1/jobs", trp, []string{"Authorization", "eyJh.eyJz.c2ln"}},
 		{"the scheme twice", "POST", "/v1/jobs", trp, []string{"Authorization", "Bearer Bearer " + h.key}},
 		{"a key in two parts", "POST", "/v1/jobs", trp, []string{"Authorization", "Bearer " + h.key[:9] + " " + h.key[9:]}},

@@ -4395,6 +4395,10 @@ export interface components {
             expiresAt: string;
             /** Format: uuid */
             invitationId: string;
+            /** @description When that key ends; null: never. */
+            keyExpiresAt: string | null;
+            /** @description The scopes of the key that a new user gets: those of the key with which the invitation was made. */
+            keyScopes: string[];
             /** @description For whom it is. */
             label: string;
             role: components["schemas"]["ProjectRoleName"];
@@ -4965,6 +4969,10 @@ export interface components {
             expiresAt: string;
             /** Format: uuid */
             invitationId: string;
+            /** @description When that key ends; null: never. */
+            keyExpiresAt: string | null;
+            /** @description The scopes of the key that a new user gets: those of the key with which the invitation was made. */
+            keyScopes: string[];
             /** @description For whom it is. */
             label: string;
             role: components["schemas"]["ProjectRoleName"];

@@ -117,7 +117,8 @@ from now.`,
 			return err
 		}
 		return cli.PrintResult(cmd, i, func() error {
-			fmt.Fprintf(cmd.ErrOrStderr(), "for one %s, until %s UTC\n", i.Role, i.ExpiresAt.Format(time.DateTime))
+			fmt.Fprintf(cmd.ErrOrStderr(), "for one %s, until %s UTC; the key of a new user has %s\n", i.Role,
+				i.ExpiresAt.Format(time.DateTime), strings.Join(i.KeyScopes, ", "))
 			fmt.Fprintln(cmd.OutOrStdout(), i.URL)
 			return nil
 		})

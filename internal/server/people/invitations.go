@@ -73,7 +73,8 @@ func endOf(c *route.Call, expires *string, most time.Duration) (time.Time, error
 	}
 	at, err := pleat.ParseEnd("expiresAt", *expires)
 	if err == nil && at.After(c.Now().Add(most)) {
-		err = pleat.InvalidField("expiresAt", " is later than %d days from now, the latest", int(most/(24*time.Hour)))
+		err = pleat.InvalidField("expiresAt", " is later than %s, %d days from now; it may be at most that",
+			c.Now().Add(most).UTC().Format(time.RFC3339), int(most/(24*time.Hour)))
 	}
 	return at, err
 }

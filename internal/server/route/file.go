@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -56,19 +55,18 @@ func DownloadName(job, file string) string {
 }
 
 // Disposition is the header Content-Disposition of a file that is saved under a name. Programs that do not know
-// filename* (RFC 6266) get the letters of ASCII.
+// filename* (RFC 6266) get the characters of ASCII, and _ for each other one.
 func Disposition(name string) string {
 	ascii := strings.Map(func(r rune) rune {
 		if r > '~' {
-			return -1
+			return '_'
 		}
 		return r
 	}, name)
 	if ascii == name {
 		return mime.FormatMediaType("attachment", map[string]string{"filename": name})
 	}
-	stem := strings.Trim(strings.TrimSuffix(ascii, path.Ext(ascii)), "- ")
-	plain := map[string]string{"filename": cmp.Or(stem, "file") + path.Ext(ascii)}
+	plain := map[string]string{"filename": ascii}
 	encoded := strings.NewReplacer(":", "%3A", "=", "%3D", "@", "%40").Replace(url.PathEscape(name)) // RFC 8187
 	return mime.FormatMediaType("attachment", plain) + "; filename*=UTF-8''" + encoded
 }

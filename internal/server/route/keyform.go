@@ -54,7 +54,11 @@ func CheckPasted(field, key string) error {
 // wrongScheme returns the credential of an Authorization header that has no bearer token.
 func wrongScheme(header string) Credential {
 	text := strings.TrimLeft(header, `"' `)
+	_, rest, _ := strings.Cut(text, " ")
 	switch {
+	case seal.IsKey(strings.TrimLeft(rest, " ")):
+		return malformed("The Authorization header has a key with another scheme than Bearer; it must be Bearer, a " +
+			"space and the key")
 	case seal.IsKey(text):
 		return malformed("The Authorization header has a key without its scheme; it must be Bearer, a space and " +
 			"the key")

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"time"
 
 	"pleat"
@@ -78,11 +79,13 @@ func Member(m *people.ProjectMember) api.Member {
 // Invitation returns an invitation.
 func Invitation(i *people.Invitation) api.Invitation {
 	return api.Invitation{
-		ID:        string(i.ID),
-		Role:      i.Role.String(),
-		Label:     i.Label,
-		CreatedAt: api.At(i.CreatedAt),
-		ExpiresAt: api.At(i.ExpiresAt),
+		ID:           string(i.ID),
+		Role:         i.Role.String(),
+		Label:        i.Label,
+		CreatedAt:    api.At(i.CreatedAt),
+		ExpiresAt:    api.At(i.ExpiresAt),
+		KeyScopes:    strings.Fields(i.KeyScopes.String()),
+		KeyExpiresAt: OptionalTime(i.KeyExpiresAt),
 	}
 }
 

@@ -16,6 +16,9 @@ type Invitation struct {
 	Label     string // for whom it is, as its author wrote
 	CreatedAt time.Time
 	ExpiresAt time.Time
+	// KeyScopes and KeyExpiresAt are those of the key with which it was made, and of that which a new user gets by it.
+	KeyScopes    pleat.Scopes
+	KeyExpiresAt time.Time // zero: never
 }
 
 // invitationFor is how long an invitation lasts that names no end.
@@ -46,7 +49,7 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 		if err != nil {
 			return err
 		}
-		if err := endInvitation(t, by, &i); err != nil {
+		if err := boundInvitation(t, by, &i); err != nil {
 			return err
 		}
 		t.Send("DELETE FROM invitation AS i WHERE i.project_id = $2 AND i.used_at < $3 AND NOT ("+openInvitation+")",
@@ -71,13 +74,18 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 	return i, err
 }
 
-// endInvitation checks the end of a new invitation against now and the key that makes it, and sets it if there is none.
-func endInvitation(t *db.Tx, by Actor, i *Invitation) error {
+// boundInvitation checks the end of a new invitation against now and the key that makes it, and sets it if there is none.
+// It sets what the invitation gives, which is what that key has.
+func boundInvitation(t *db.Tx, by Actor, i *Invitation) error {
 	m, err := makerOf(t, by)
 	if err != nil {
 		return err
 	}
+	i.KeyScopes = m.scopes
 	ends := db.FromMicros(m.expires)
+	if m.expires != 0 {
+		i.KeyExpiresAt = ends
+	}
 	switch {
 	case i.ExpiresAt.IsZero():
 		i.ExpiresAt = db.FromMicros(t.Now).Add(invitationFor)
@@ -95,12 +103,17 @@ func endInvitation(t *db.Tx, by Actor, i *Invitation) error {
 // Invitations lists the open invitations of the project of a reach, newest first; none unless the caller manages it.
 func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error) {
 	rows, err := s.db.Read(ctx, `
-		SELECT i.id, i.role, i.label, i.created_at, i.expires_at FROM invitation i
+		SELECT i.id, i.role, i.label, i.created_at, i.expires_at, COALESCE(made.scopes, $4), COALESCE(made.expires_at, 0)
+		FROM invitation i
+		LEFT JOIN api_key made ON made.id = i.key_id
 		WHERE `+openInvitation+` AND i.project_id = $2 AND `+RoleSQL("i.project_id", "$3", "$2")+` >= 3
 		ORDER BY i.id DESC`,
-		s.db.Micros(), by.Project, by.User)
+		s.db.Micros(), by.Project, by.User, pleat.AllScopes.String())
 	out, err := db.ListOf(rows, err, func(scan func(...any) error) (i Invitation, err error) {
-		err = scan(&i.ID, &i.Role, &i.Label, db.ScanTime(&i.CreatedAt), db.ScanTime(&i.ExpiresAt))
+		var scopes string
+		err = scan(&i.ID, &i.Role, &i.Label, db.ScanTime(&i.CreatedAt), db.ScanTime(&i.ExpiresAt), &scopes,
+			db.ScanTime(&i.KeyExpiresAt))
+		i.KeyScopes = ScopesOf(scopes)
 		return i, err
 	})
 	return out, db.Unavailable("list invitations", err)
