@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"pleat"
 	"pleat/api"
@@ -54,6 +55,11 @@ func (h *Handlers) uploadFiles(ctx context.Context, c *route.Call) error {
 	}
 	if i.Type != "file" {
 		return pleat.Invalidf("the library item is a %s; only an item of type file can have files", i.Type)
+	}
+	if enc := c.R.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return pleat.Errorf(pleat.CodeNotJSON,
+			"the Content-Encoding is %q; send the form uncompressed, and compress the files in it with gzip",
+			pleat.Clip(enc))
 	}
 	kind := c.R.Header.Get("Content-Type")
 	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "multipart/form-data" {
@@ -120,7 +126,13 @@ func (h *Handlers) storePart(ctx context.Context, up *upload, i *runs.LibraryIte
 		return runs.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
 			pleat.Clip(p.FormName())).At("files")
 	}
+	if enc := p.Header.Get("Content-Transfer-Encoding"); strings.EqualFold(enc, "base64") { // RFC 7578, section 4.7
+		return runs.LibraryFile{}, pleat.InvalidField("files", ": a file is sent in base64; send its bytes as they are")
+	}
 	name := strings.TrimSpace(p.FileName())
+	if !utf8.ValidString(name) {
+		return runs.LibraryFile{}, pleat.InvalidField("files", ": the name %q is not in UTF-8", pleat.Clip(name))
+	}
 	kind, err := submit.KindOfFile(name)
 	if err != nil {
 		return runs.LibraryFile{}, err
