@@ -3,6 +3,7 @@ package library
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -247,7 +248,9 @@ func (w *Writer) check(ctx context.Context, n NewFile, f *runs.LibraryFile) erro
 		return storageError(err)
 	}
 	defer in.Close()
-	err = w.checkContent(ctx, n, f, bufio.NewReaderSize(blob.ContextReader(ctx, in), 64<<10))
+	content := bufio.NewReaderSize(blob.ContextReader(ctx, in), 64<<10)
+	head, _ := content.Peek(4) // content meets an error again
+	err = w.checkContent(ctx, n, f, content)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return pleat.InvalidField("files", ": %q takes longer than %s to check; it may be too large",
 			pleat.Clip(f.Name), checkTime)
@@ -256,10 +259,28 @@ func (w *Writer) check(ctx context.Context, n NewFile, f *runs.LibraryFile) erro
 		return err
 	}
 	if err != nil {
-		return pleat.InvalidField("files", ": %q is not what its name says: %s", pleat.Clip(f.Name),
-			words.Shorten(err.Error(), 200))
+		reason := cmp.Or(otherForm(head), words.Shorten(err.Error(), 200))
+		return pleat.InvalidField("files", ": %q is not what its name says: %s", pleat.Clip(f.Name), reason)
 	}
 	return nil
+}
+
+// otherForm says in which form a file is that could not be read as what its name says, by its first bytes; empty: in
+// none that it knows.
+func otherForm(head []byte) string {
+	for mark, form := range map[string]string{
+		"PK\x03\x04":       "it is a zip archive; upload the files in it",
+		"BZh":              "it is compressed with bzip2; decompress it, or use gzip",
+		"\xfd7zX":          "it is compressed with xz; decompress it, or use gzip",
+		"\x28\xb5\x2f\xfd": "it is compressed with zstd; decompress it, or use gzip",
+		"\xff\xfe":         "its text is UTF-16; save it as UTF-8",
+		"\xfe\xff":         "its text is UTF-16; save it as UTF-8",
+	} {
+		if bytes.HasPrefix(head, []byte(mark)) {
+			return form
+		}
+	}
+	return ""
 }
 
 // checkContent checks the content of a stored file. A binary file is replaced by the text as which it is stored.
