@@ -41,4 +41,8 @@ func TestRetryAfter(t *testing.T) {
 			t.Errorf("%q: %s; want %s", value, got, want)
 		}
 	}
+	h := http.Header{"Retry-After": {"Tue, 01 Dec 2026 12:05:00 GMT"}, "Date": {"Tue, 01 Dec 2026 11:05:00 GMT"}}
+	if got := clock.RetryAfter(h, now, longest); got != time.Hour {
+		t.Errorf("of a machine whose clock is behind: %s", got)
+	}
 }

@@ -125,7 +125,7 @@ func (c *Config) checkAddresses() error {
 		key   string
 		value *string
 	}{{"public-url", &c.PublicURL}, {"url", &c.URL}} {
-		if *u.value != "" && !isBaseURL(*u.value) {
+		if *u.value != "" && (!isBaseURL(*u.value) || strings.Contains(*u.value, "@")) {
 			const example = "https://fold.example.org"
 			return c.Errorf(u.key, "is %q; it must be an address such as %s, without ? and #", printable(*u.value), example)
 		}

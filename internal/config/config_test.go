@@ -39,6 +39,7 @@ func TestLayers(t *testing.T) {
 	got, err := Load(allFlags(t, "--config", path, "--addr", "127.0.0.1:3", "--rate", "2.5"),
 		[]string{"PLEAT_QUOTA=6", "PLEAT_ADDR=127.0.0.1:2", "PLEAT_SECRET_KEY=" + strings.Repeat("ab", 32), "HOME=/x",
 			"PLEAT_SERVICE_HOST=10.0.0.1", "PLEAT_PORT_8080_TCP=x", "PLEAT_DB_SERVICE_HOST=10.0.0.2",
+			"PLEAT_NAME=/web/pleat", "PLEAT_ENV_PATH=/bin", "PLEAT_SLOTS=", "PLEAT_WORK= ", "PLEAT_MIN_FREE_DISK=",
 			"PLEAT_DB_SERVICE_PORT_PG=5432", "PLEAT_DB_PORT=tcp://10.0.0.2:5432", "PLEAT_DB_PORT_5432_TCP_ADDR=10.0.0.2"})
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +89,10 @@ func TestBadSettings(t *testing.T) {
 		{env: []string{"PLEAT_PORT=9000"}, // Kubernetes sets it to the address of a service
 			want: `unknown variable "PLEAT_PORT" in the environment`},
 		{env: []string{"PLEAT_QUOTA=x"}, want: `PLEAT_QUOTA is "x"; it must be a whole number`},
+		{env: []string{`PLEAT_QUOTA="5"`}, want: "PLEAT_QUOTA has quotation marks around its value"},
+		{env: []string{"PLEAT_PUBLIC_URL='https://x.org'"}, want: "PLEAT_PUBLIC_URL has quotation marks around its value"},
+		{env: []string{"PLEAT_PUBLIC_URL=https://u:p@x.org"}, want: "PLEAT_PUBLIC_URL is "},
+		{env: []string{"PLEAT_NAME=ann"}, want: `unknown variable "PLEAT_NAME" in the environment`},
 		{env: []string{"PLEAT_WORK=maybe"}, want: `PLEAT_WORK is "maybe"; it must be true or false`},
 		{env: []string{"PLEAT_SECRET_KEY=short"}, want: "PLEAT_SECRET_KEY cannot be used: a secret key is 32 bytes"},
 		{env: []string{"PLEAT_INGEST_SECRET=ä secret of 15"},
@@ -316,8 +321,8 @@ func TestConfigurationIsDocumented(t *testing.T) {
 Each setting has a key in a YAML file, an environment variable and a flag. A flag overrides the environment, and the
 environment overrides the file. ` + "`--config` or `PLEAT_CONFIG`" + ` names the file. An unknown key is an error that
 names the nearest known one, and so is an unknown variable that begins with ` + "`PLEAT_`" + `. Variables that Kubernetes
-sets for services whose names begin with pleat (` + "`PLEAT_DB_SERVICE_HOST`, `PLEAT_PORT=tcp://…`" + `) are ignored. Secrets
-are never logged, and ` + "`pleat doctor`" + ` does not show them. The secrets of a server have no flag, because other
+and Docker set for services whose names begin with pleat (` + "`PLEAT_DB_SERVICE_HOST`, `PLEAT_PORT=tcp://…`" + `) are
+ignored, and so is an empty variable of a setting that cannot be empty. Secrets are never logged, and ` + "`pleat doctor`" + ` does not show them. The secrets of a server have no flag, because other
 users of a machine can read its command lines.
 
 `)

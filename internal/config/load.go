@@ -130,8 +130,8 @@ func nestedName(key string, value any) string {
 }
 
 // readEnvironment returns the settings among the variables PLEAT_…, and the value of PLEAT_CONFIG. It refuses unknown
-// variables of that prefix, except those that Kubernetes sets for services whose names begin with pleat and those of
-// the tests.
+// variables of that prefix, except those that Kubernetes and Docker set for services whose names begin with pleat and
+// those of the tests.
 func readEnvironment(environ []string, known []Setting) (_ source, path string, err error) {
 	names := append(namesOf(known, Setting.Variable), "PLEAT_CONFIG")
 	values := map[string]any{}
@@ -143,6 +143,10 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 			path = value
 		case i < 0:
 			return source{}, "", unknownName("variable", name, "the environment", names)
+		case strings.TrimSpace(value) == "" && known[i].hasNoEmptyValue(): // as "${QUOTA:-}" of a compose file leaves it
+		case quoted(value):
+			return source{}, "", fmt.Errorf("%s has quotation marks around its value, which are part of it here; "+
+				"leave them out", name)
 		default:
 			values[known[i].Key] = value
 		}
@@ -156,14 +160,17 @@ var (
 	// and PLEAT_DB_PORT_5432_TCP_ADDR for one named pleat-db.
 	ofService = regexp.MustCompile(`^PLEAT_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 		`PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+	// ofLink are the names of variables that a link of Docker sets for a container named pleat besides them.
+	ofLink = regexp.MustCompile(`^PLEAT_(NAME=/.*|ENV_[A-Za-z0-9_]+=.*)$`)
 	// portOfService is the name and value of one more of them. With another value it is meant for a setting.
 	portOfService = regexp.MustCompile(`^PLEAT_([A-Z0-9_]+_)?PORT=(tcp|udp|sctp)://`)
 )
 
-// isForeign reports whether a variable PLEAT_… is set by Kubernetes or the fleet, or read by tests.
+// isForeign reports whether a variable PLEAT_… is set by Kubernetes, Docker or the fleet, or read by tests.
 func isForeign(name, value string) bool {
 	prefixes := []string{"PLEAT_TEST_", "PLEAT_PG_", "PLEAT_LOCAL_JOB"}
 	return ofService.MatchString(name) || portOfService.MatchString(name+"="+value) ||
+		ofLink.MatchString(name+"="+value) ||
 		slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 

@@ -151,6 +151,23 @@ func (s Setting) Set(value any) error {
 	return nil
 }
 
+// hasNoEmptyValue reports whether an empty text is no value of the setting.
+func (s Setting) hasNoEmptyValue() bool {
+	switch s.value.(type) {
+	case *string, *[]string:
+		return s.Key == "addr"
+	}
+	return true
+}
+
+// quoted reports whether a text has the quotation marks of a shell or of a file of variables around it.
+func quoted(text string) bool {
+	text = strings.TrimSpace(text)
+	n := len(text)
+	return n > 1 && text[0] == text[n-1] && (text[0] == '"' || text[0] == '\'') &&
+		!strings.ContainsAny(text[1:n-1], "\"' ") // those of a command line are part of it
+}
+
 // parse stores a value given as text. With an error it returns what the text must be.
 func (s Setting) parse(text string) (must string, err error) {
 	switch v := s.value.(type) {

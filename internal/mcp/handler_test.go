@@ -110,7 +110,8 @@ func TestMessages(t *testing.T) {
 	}{
 		{"nothing", "", nil, 400, "the request body is empty"},
 		{"no JSON", "hello", nil, 400, `"code":-32700`},
-		{"several messages", "[" + ping + "]", nil, 400, "send one message in each request"},
+		{"several messages", " [" + ping + "]", nil, 400,
+			`"code":-32600,"message":"the message is an array; send one message in each request"`},
 		{"a large message", `{"x": "` + strings.Repeat("x", 1<<20) + `"}`, nil, 413, "larger than 1048576 bytes"},
 		{"another media type", ping, []string{"Content-Type", "text/plain"}, 415, ""},
 		{"a compressed message", ping, []string{"Content-Encoding", "gzip"}, 415, ""},
@@ -121,6 +122,13 @@ func TestMessages(t *testing.T) {
 		{"an unknown method of a later version", `{"jsonrpc": "2.0", "id": 1, "method": "keys/create"}`,
 			[]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "keys/create"}, 404, `"code":-32601`},
 		{"an unknown notification", `{"jsonrpc": "2.0", "method": "keys/create"}`, nil, 400, `"code":-32601`},
+		{"a notification of a later version", `{"jsonrpc": "2.0", "method": "notifications/news"}`, nil, 202, ""},
+		{"no method", `{"jsonrpc": "2.0", "id": 1}`, nil, 400, `"code":-32600,"message":"the message has no method"`},
+		{"params that are null", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": null}`, nil, 200, `"tools"`},
+		{"a start whose params are null", `{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": null}`, nil, 200,
+			`"code":-32602,"message":"the method \"initialize\" has params, and the message has none"`},
+		{"params that are a list", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}`, nil, 400,
+			`"code":-32602,"message":"the params are not an object"`},
 		{"a fractional id", `{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}`, nil, 400,
 			`{"error":{"code":-32600,"message":"the id is 1.5; it must be a string, or an integer of at most 2^53"},"id":null,`},
 		{"an id that is null", `{"jsonrpc": "2.0", "id": null, "method": "ping"}`, nil, 400, `"code":-32600`},
@@ -140,7 +148,7 @@ func TestMessages(t *testing.T) {
 			`{"name":"list_models","arguments":"{}"}}`, nil, 200, `"isError":true`},
 		{"an unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sh"}}`, nil, 200, "-32602"},
 		{"a task without parameters", `{"jsonrpc":"2.0","id":1,"method":"tasks/get"}`, nil, 200, "-32021"},
-		{"a tool without parameters", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 200, `"code":-32600`},
+		{"a tool without parameters", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 200, `"code":-32602`},
 		{"a prompt without parameters", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"screen"}}`, nil,
 			200, "-32602"},
 		{"logging, which is not declared", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":` +
@@ -151,7 +159,7 @@ func TestMessages(t *testing.T) {
 		if res.StatusCode != test.status || !strings.Contains(body, test.text) {
 			t.Errorf("%s: the answer is %d %s", test.what, res.StatusCode, body)
 		}
-		if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		if test.status != 202 && !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 			t.Errorf("%s: the answer is %s", test.what, res.Header.Get("Content-Type"))
 		}
 	}

@@ -33,6 +33,8 @@ func readMessage(body []byte) (message, *jsonrpc.Error) {
 			Code:    jsonrpc.CodeParseError,
 			Message: "the message is not JSON: " + err.Error(),
 		}
+	case bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")):
+		return message{}, invalidRequest("the message is an array; send one message in each request")
 	case err != nil || fields == nil:
 		return message{}, invalidRequest("the message is not an object")
 	}
@@ -47,7 +49,28 @@ func readMessage(body []byte) (message, *jsonrpc.Error) {
 	if method, sent := fields["method"]; sent && json.Unmarshal(method, &m.method) != nil {
 		return m, invalidRequest("the method is not a string")
 	}
+	if m.method == "" && fields["method"] == nil && fields["result"] == nil && fields["error"] == nil {
+		return m, invalidRequest("the message has no method")
+	}
+	if p := m.params; p != nil && p[0] != '{' && string(p) != "null" {
+		return m, badParams("the params are not an object")
+	}
 	return m, nil
+}
+
+// withoutNull returns a message without params that are null: the SDK refuses these for some methods, though they say
+// as little as none.
+func (m *message) withoutNull(body []byte) []byte {
+	var fields map[string]json.RawMessage
+	if string(m.params) != "null" || json.Unmarshal(body, &fields) != nil {
+		return body
+	}
+	delete(fields, "params")
+	out, err := json.Marshal(fields)
+	if err != nil { // no value of these types fails
+		return body
+	}
+	return out
 }
 
 // isID reports whether a value may be the id of a request. The protocol forbids null, which JSON-RPC allows.
@@ -57,6 +80,11 @@ func isID(raw json.RawMessage) bool {
 	}
 	n, err := strconv.ParseFloat(string(raw), 64)
 	return err == nil && n == math.Trunc(n) && math.Abs(n) <= maxID
+}
+
+// badParams is the error of a method that cannot use its parameters.
+func badParams(format string, args ...any) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
 // invalidRequest is an error of the protocol.
@@ -83,11 +111,17 @@ func answerMessage(w http.ResponseWriter, r *http.Request, agents http.Handler) 
 		m.refuse(w, http.StatusBadRequest, fault)
 		return
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = io.NopCloser(bytes.NewReader(m.withoutNull(body)))
 	a := &answer{ResponseWriter: w}
 	agents.ServeHTTP(a, r)
 	if a.status != 0 {
-		status, fault := m.refusal(a.status, strings.TrimSpace(a.text.String()))
+		text := strings.TrimSpace(a.text.String())
+		if m.id == nil && strings.HasPrefix(text, unknownMethod) && strings.HasPrefix(m.method, "notifications/") {
+			w.Header().Del("Content-Type")
+			w.WriteHeader(http.StatusAccepted) // a notification that a server does not know is none of its business
+			return
+		}
+		status, fault := m.refusal(a.status, text)
 		m.refuse(w, status, fault)
 	}
 }
@@ -97,6 +131,7 @@ func answerMessage(w http.ResponseWriter, r *http.Request, agents http.Handler) 
 const (
 	unknownMethod  = "JSON RPC not handled"
 	invalidMessage = "invalid request"
+	withoutParams  = `invalid request: missing required "params"`
 )
 
 // refusal returns the error for a text in which the SDK refuses a message, and the status. A request that the transport
@@ -110,6 +145,8 @@ func (m *message) refusal(status int, text string) (int, *jsonrpc.Error) {
 			Code:    jsonrpc.CodeMethodNotFound,
 			Message: fmt.Sprintf("the method %q is not known", visible(m.method, maxName)),
 		}
+	case text == withoutParams:
+		fault = badParams("the method %q has params, and the message has none", visible(m.method, maxName))
 	case !strings.HasPrefix(text, invalidMessage):
 		return status, fault
 	}

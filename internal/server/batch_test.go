@@ -32,6 +32,58 @@ func (h *fixture) advanceBatches() {
 	}
 }
 
+// A client that reconnects to the stream of a batch with the last event's id hears of later changes alone, and nothing
+// more after the end.
+func TestBatchEvents(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t)
+	created := read[api.CreatedBatch](t, h.as(h.key, "POST", "/v1/batches", trpBatch))
+	path := "/v1/batches/" + created.BatchID + "/events"
+	id := func(text string) string {
+		_, text, _ = strings.Cut(text, "id: ")
+		text, _, _ = strings.Cut(text, "\n")
+		return text
+	}
+	open := readStream(t, h.http.URL+path, "X-API-Key", h.key)
+	begun := ""
+	for line := range open {
+		if strings.HasPrefix(line, "id: ") {
+			begun = id(line)
+			break
+		}
+	}
+	again := readStream(t, h.http.URL+path, "X-API-Key", h.key, "Last-Event-ID", begun)
+	for line := range again {
+		if line == ": open" {
+			break
+		}
+	}
+	if r := h.as(h.key, "POST", strings.TrimSuffix(path, "events")+"cancel", nil); r.status != 200 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	h.advanceBatches()
+	ended := ""
+	for line := range again {
+		if strings.HasPrefix(line, "id: ") {
+			ended = id(line)
+			if ended == begun {
+				t.Errorf("the event %s came again", begun)
+			}
+		}
+	}
+	if r := h.as(h.key, "GET", path, nil, "Last-Event-ID", ended); r.status != 204 {
+		t.Errorf("after the end: %d %s", r.status, r.body)
+	}
+	for _, other := range []string{begun, "2", "01a230f6-7c26-75f9-8f01-bae4f43d1d35:1"} {
+		if r := h.as(h.key, "GET", path, nil, "Last-Event-ID", other); r.status != 200 || id(r.body) != ended {
+			t.Errorf("after %s: %d %s", other, r.status, r.body)
+		}
+	}
+	if r := h.as(h.key, "GET", path, nil, "Last-Event-ID", "x"); r.status != 400 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
 // Every fault of a batch says where in the request it stands, and nothing is created.
 func TestBatchFaults(t *testing.T) {
 	t.Parallel()

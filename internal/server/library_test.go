@@ -144,6 +144,35 @@ func (h *fixture) upload(item string, parts ...[3]string) reply {
 	return h.as(h.key, "POST", "/v1/library/"+item+"/upload-files", &b, "Content-Type", form.FormDataContentType())
 }
 
+// A form is refused by name where it is sent in an encoding in which its files would be lost or damaged.
+func TestEncodedUploads(t *testing.T) {
+	t.Parallel()
+	h := newWorkflowFixture(t)
+	path := "/v1/library/" + h.item(h.key, "x", "") + "/upload-files"
+	part := func(name, header, content string) string {
+		return "--b\r\nContent-Disposition: form-data; name=\"files\"; filename=\"" + name + "\"\r\n" + header +
+			"\r\n" + content + "\r\n--b--\r\n"
+	}
+	for _, c := range []struct {
+		encoding, body string
+		status         int
+		want           string
+	}{
+		{"gzip", zipped(part("a.pdb", "", smallPDB)), 415, `the Content-Encoding is "gzip"; send the form uncompressed`},
+		{"br", part("a.pdb", "", smallPDB), 415, `the Content-Encoding is "br"`},
+		{"", part("a.pdb", "Content-Transfer-Encoding: BASE64\r\n", "QVRPTQ=="), 400, "a file is sent in base64"},
+		{"", part("mod\xe8le.pdb", "", smallPDB), 400, "is not in UTF-8"},
+		{"identity", part("a.pdb", "Content-Transfer-Encoding: binary\r\n", smallPDB), 200, `"a.pdb"`},
+	} {
+		r := h.as(h.key, "POST", path, strings.NewReader(c.body), "Content-Type", "multipart/form-data; boundary=b",
+			"Content-Encoding", c.encoding)
+		if r.status != c.status || !strings.Contains(r.body, c.want) &&
+			!strings.Contains(r.message(t), c.want) {
+			t.Errorf("%+v: %d %s", c, r.status, r.body)
+		}
+	}
+}
+
 // Two files of one name are not stored as one, and names keep the letters of every script.
 func TestUploadNames(t *testing.T) {
 	t.Parallel()

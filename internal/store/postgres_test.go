@@ -307,10 +307,22 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// After a failover, sessions that were opened while the database could only be read stay so. The first change
-// afterwards succeeds in another session.
-func TestReadOnlySessions(t *testing.T) {
+// Sessions keep the settings with which they were opened, for example while the database could only be read after a
+// failover. The first change afterwards succeeds in another session.
+func TestStaleSessions(t *testing.T) {
 	t.Parallel()
+	t.Run("read only", func(t *testing.T) {
+		t.Parallel()
+		testStaleSessions(t, "default_transaction_read_only", "on", "takes no changes")
+	})
+	t.Run("search_path", func(t *testing.T) {
+		t.Parallel()
+		testStaleSessions(t, "search_path", "elsewhere", "change of its search_path")
+	})
+}
+
+func testStaleSessions(t *testing.T, setting, value, reason string) {
+	t.Helper()
 	address := storetest.MigratedPostgres(t)
 	if storetest.Pooled(t, address) != "" {
 		t.Skip("the sessions behind a pooler are closed by the pooler")
@@ -327,7 +339,7 @@ func TestReadOnlySessions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set("SET default_transaction_read_only = on")
+	set("SET " + setting + " = " + value)
 	if _, err := raw.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+
 		"WHERE datname = current_database() AND pid <> pg_backend_pid()"); err != nil {
 		t.Fatal(err)
@@ -350,14 +362,14 @@ func TestReadOnlySessions(t *testing.T) {
 	}
 	openSessions()
 	_, err := s.Runs.CreateJob(ctx, storetest.NewFold(by, "refused"))
-	if pleat.CodeOf(err) != pleat.CodeUnavailable || !strings.Contains(err.Error(), "takes no changes") {
-		t.Errorf("a change of a database that is only read: %v", err)
+	if pleat.CodeOf(err) != pleat.CodeUnavailable || !strings.Contains(err.Error(), reason) {
+		t.Errorf("a change that fails: %v", err)
 	}
-	if why, err := s.DB.WriteFault(ctx); why == "" || err != nil {
+	if why, err := s.DB.WriteFault(ctx); setting == "default_transaction_read_only" && why == "" || err != nil {
 		t.Errorf("%q, %v", why, err)
 	}
 	openSessions()
-	set("RESET default_transaction_read_only")
+	set("RESET " + setting)
 	if _, err := s.Runs.CreateJob(ctx, storetest.NewFold(by, "taken")); err != nil {
 		t.Errorf("the first change afterwards: %v", err)
 	}
@@ -389,6 +401,35 @@ func TestPoolersAreNamed(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "database-direct") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Databases and addresses with which texts would be lost or no table could be made are refused at the start, by name.
+func TestDatabasesThatCannotServe(t *testing.T) {
+	t.Parallel()
+	address := storetest.Postgres(t)
+	for _, c := range []struct{ parameter, value, want string }{
+		{"search_path", "nowhere", "the search_path of the database's role is nowhere, and there is no such schema"},
+		{"client_encoding", "LATIN1", "the PostgreSQL address has client_encoding=LATIN1"},
+		{"target_session_attrs", "garbage", `its parameter target_session_attrs cannot be "garbage"`},
+		{"default_query_exec_mode", "x", `its parameter default_query_exec_mode cannot be "x"`},
+		{"pool_max_conns", "5", "the PostgreSQL address has a parameter that PostgreSQL does not have; leave it out"},
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		q.Set(c.parameter, c.value)
+		u.RawQuery = q.Encode()
+		s, err := store.Open(t.Context(), u.String(), store.Options{})
+		if err == nil {
+			_, _, err = s.DB.Migrate(t.Context())
+			_ = s.DB.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s=%s: %v", c.parameter, c.value, err)
 		}
 	}
 }

@@ -1,8 +1,11 @@
 """The client when the network or the service fails, through a relay in front of a real server."""
 
 import asyncio
+import copy
+import gc
 import hashlib
 import json
+import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -389,6 +392,7 @@ def test_the_key_is_in_no_text(server: Server, key: str, monkeypatch: pytest.Mon
         ("http://x/?a=1", "k", "it must be an address"),
         ("http://alice:secret@x", "k", "url has a user or password"),
         ("http://x", "se cret", "key has characters"),
+        ("http://x", "Bearer secret", "key begins with Bearer"),
         ("http://x", "secret\nsecret", "key has characters"),
         ("http://x", "sécret", "key has characters"),
     ],
@@ -450,5 +454,49 @@ def test_the_key_of_a_batch_is_the_callers(relay: Relay, key: str) -> None:
 
 
 def test_the_end_of_a_line_is_no_part_of_a_key(server: Server, key: str) -> None:
-    with Pleat(server.url, f" {key}\r\n") as client:
-        assert client.me().name == "alice"
+    for text in (f" {key}\r\n", f"\ufeff{key}", f"{key}\n".encode()):
+        with Pleat(f" {server.url}/\n", text) as client:  # type: ignore[arg-type]
+            assert client.me().name == "alice"
+
+
+def test_proxies_and_certificates_that_cannot_be_used_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:9")
+    with pytest.raises(ValueError, match="cannot be used .*check HTTP_PROXY"):
+        Pleat("http://pleat.invalid", "k")
+    monkeypatch.delenv("ALL_PROXY")
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
+    with pytest.raises(ValueError, match="SSL_CERT_FILE"):
+        Pleat("http://pleat.invalid", "k")
+
+
+# The first loop ends without its connections.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_a_client_outlives_an_event_loop(server: Server, key: str) -> None:
+    client = AsyncPleat(server.url, key)
+
+    async def name(last: bool) -> str | None:
+        try:
+            return (await client.me()).name
+        finally:
+            if last:
+                await client.close()
+
+    assert [asyncio.run(name(last)) for last in (False, True)] == ["alice", "alice"]
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    "e",
+    [
+        errors.LimitReached("m", status=429, faults=(errors.Fault("a", "m"), errors.Fault("b", "n")), retry_after=1.0),
+        errors.RunFailed("m", id="1", status="FAILED", kind="invalid_input"),
+        errors.ConnectionFailed("m"),
+        errors.WaitTimeout("m"),
+        errors.MissingPackage("m"),
+    ],
+)
+def test_errors_are_pickled_and_copied(e: errors.PleatError) -> None:
+    for again in (pickle.loads(pickle.dumps(e)), copy.deepcopy(e)):
+        assert type(again) is type(e)
+        assert str(again) == str(e)
+        assert vars(again) == vars(e)

@@ -1,6 +1,8 @@
 """The models and inputs agree with /openapi.json of the server, in both directions."""
 
 import dataclasses
+import io
+import pathlib
 from typing import Any
 
 import pytest
@@ -228,3 +230,22 @@ def test_a_ligand_is_smiles_or_ccd() -> None:
 def test_a_text_is_no_batch() -> None:
     with pytest.raises(TypeError, match="rows is one text"):
         batch.rows_to_wire("GGG", "mini")
+
+
+@pytest.mark.parametrize("given", [b"GGG", bytearray(b"GGG"), memoryview(b"GGG"), inputs.Protein("GGG"), ["GGG"]])
+def test_a_molecule_is_a_text_in_any_form(given: Any) -> None:
+    assert inputs.molecules(given) == [{"proteinChain": {"sequence": "GGG"}}]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"A": "GGG"}, "a molecule is {'A': 'GGG'}; it must be"),
+        (io.StringIO(">a\nGGG\nAAA\n"), "read the file first"),
+        (pathlib.Path("a.fasta"), "read the file first"),
+        ([5], "a molecule is 5; it must be"),
+    ],
+)
+def test_what_is_no_molecule_is_named(given: Any, sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        inputs.molecules(given)

@@ -101,13 +101,18 @@ type chatRequest struct {
 }
 
 // without adapts a request to what an endpoint has refused of it, and reports whether it could: newer models take the
-// bound of tokens under another name, and no temperature.
+// bound of tokens under another name, and no temperature; some models know no system message, or answer by streams
+// alone.
 func (q *chatRequest) without(reason string) bool {
 	switch {
 	case q.MaxTokens > 0 && strings.Contains(reason, "max_completion_tokens"):
 		q.MaxTokens, q.NewMaxTokens = 0, q.MaxTokens
 	case q.Temperature != nil && strings.Contains(reason, "temperature"):
 		q.Temperature = nil
+	case len(q.Messages) == 2 && strings.Contains(strings.ToLower(reason), "system role"):
+		q.Messages = []chatMessage{{"user", q.Messages[0].Content + "\n\n" + q.Messages[1].Content}}
+	case !q.Stream && strings.Contains(reason, "stream"):
+		q.Stream = true
 	default:
 		return false
 	}
@@ -136,7 +141,12 @@ func (c Chat) complete(ctx context.Context, facts, question string) (chatRespons
 		if err != nil {
 			return chatResponse{}, noChatAnswer(ctx, timeout)
 		}
+		a.body = bytes.TrimSpace(bytes.TrimPrefix(a.body, []byte("\ufeff")))
 		reason := c.reasonOf(a.body)
+		if a.status == http.StatusOK && reason != "" {
+			fault := readFault(a.body)
+			a.status = cmp.Or(fault.status(), a.status)
+		}
 		if a.status == http.StatusBadRequest && q.without(reason) {
 			continue
 		}

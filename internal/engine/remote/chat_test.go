@@ -93,9 +93,17 @@ func TestChatAnswers(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
 		`"plain"`: "plain",
-		`"<think>\nmaybe 90\n</think>\n\nIt is 67."`:            "It is 67.",
-		`"maybe 90\n</think>\nIt is 67."`:                       "It is 67.",
-		`"<thinking>a</thinking>b<think>c</think>It is 67."`:    "It is 67.",
+		`"<think>\nmaybe 90\n</think>\n\nIt is 67."`:        "It is 67.",
+		`"maybe 90\n</think>\nIt is 67."`:                   "It is 67.",
+		`"<thinking>a</thinking>It <think>c</think>is 67."`: "It is 67.",
+		`"<THINK>a<think>b</think>c</THINK>It is 67."`:      "It is 67.",
+		`"<think time=\"5\">a"`:                             "",
+		`"<seed:think>a</seed:think>It is 67."`:             "It is 67.",
+		`"[THINK]a[/THINK]It is 67."`:                       "It is 67.",
+		`"◁think▷a◁/think▷It is 67."`:                       "It is 67.",
+		`"<|channel>thought\nmaybe<channel|>It is 67."`:     "It is 67.",
+		`"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>It is 67.<|return|>"`: "It is 67.",
+		`[{"type":"reasoning","text":"a"},{"type":"text","text":"It is 67."}]`:                                     "It is 67.",
 		`"It is 67. <think>or not"`:                             "It is 67.",
 		`"a < b, and <b> is no thought"`:                        "a < b, and <b> is no thought",
 		`[{"type":"text","text":"It is "},{"text":"67."}]`:      "It is 67.",
@@ -103,8 +111,30 @@ func TestChatAnswers(t *testing.T) {
 		`"a\u0000b\u202ec\u0085d\te"`:                           "abcd\te",
 	} {
 		r, failure := readChat([]byte(choice(`{"content":`+content+`}`, "stop")), "")
-		if got := r.answer(); got != want || failure != nil {
+		if got := r.answer(); got != want || (failure != nil) != (want == "") {
 			t.Errorf("%s: %q, want %q; %v", content, got, want, failure)
+		}
+	}
+}
+
+// An endpoint may send the events of a stream, and say in them what is wrong.
+func TestChatStreams(t *testing.T) {
+	t.Parallel()
+	const first = `data: {"choices":[{"delta":{"role":"assistant","reasoning_content":"hm"}}]}` + "\n\n" +
+		`data: {"choices":[{"delta":{"content":"It is "}}]}` + "\n\n"
+	const last = `data: {"choices":[{"delta":{"content":"67."},"finish_reason":"stop"}]}` + "\r\n\r\n" +
+		`data: {"choices":[],"usage":{"total_tokens":12}}` + "\n\ndata: [DONE]"
+	for raw, want := range map[string]string{
+		first + last:                   "It is 67.",
+		": PROCESSING\n\n" + last:      "67.",
+		"event: x\n" + first:           "It is",
+		"data: {\n\n":                  "",
+		"data: [DONE]":                 "",
+		`data: {"error":"overloaded"}`: "",
+	} {
+		r, failure := readChat([]byte(raw), "")
+		if r.answer() != want || (failure != nil) != (want == "") {
+			t.Errorf("%q: %q, %v", raw, r.answer(), failure)
 		}
 	}
 }
@@ -128,17 +158,21 @@ func TestChatParameters(t *testing.T) {
 			refuse("max_tokens is not supported with this model. Use max_completion_tokens instead.")
 		case warm:
 			refuse("temperature does not support 0 with this model.")
+		case len(q["messages"].([]any)) == 2:
+			refuse("System role not supported")
+		case q["stream"] == false:
+			refuse("This model only supports stream mode, please enable the stream parameter.")
 		default:
-			_, _ = io.WriteString(w, choice(`{"content":"yes"}`, "stop"))
+			_, _ = io.WriteString(w, "data: "+`{"choices":[{"delta":{"content":"yes"}}]}`+"\n\n")
 		}
 	}))
 	defer s.Close()
 	c := Chat{URL: s.URL, Model: "m", MaxTokens: 77}
 	r, failure := c.complete(t.Context(), "", "q")
-	if r.answer() != "yes" || failure != nil || len(sent) != 3 {
+	if r.answer() != "yes" || failure != nil || len(sent) != 5 {
 		t.Fatalf("%+v, %v after %d calls", r, failure, len(sent))
 	}
-	if q := sent[2]; q["max_completion_tokens"] != 77.0 || q["stream"] != false {
+	if q := sent[4]; q["max_completion_tokens"] != 77.0 || q["stream"] != true {
 		t.Errorf("%v", q)
 	}
 }
@@ -165,6 +199,15 @@ func TestChatFailures(t *testing.T) {
 		{200, choice(`{"content":""}`, "content_filter"), pleat.FailOutputInvalid, false, "the content filter of the chat endpoint"},
 		{200, choice(`{"content":null,"reasoning":"x"}`, "stop"), pleat.FailOutputInvalid, false, "empty answer"},
 		{200, choice(`{"content":"<think>\nhm"}`, "length"), pleat.FailOutputInvalid, false, "bound of tokens before"},
+		{422, `{"detail":[{"loc":["body"],"msg":"field not permitted"}]}`, pleat.FailLoad, false, "422: field not permitted"},
+		{200, `{"error":{"message":"insufficient credits","code":402}}`, pleat.FailLoad, false, "402: insufficient credits"},
+		{200, `data: {"error":{"message":"upstream died","code":502}}`, pleat.FailLoad, true, "502: upstream died"},
+		{200, `{"choices":[{"message":{"content":""},"finish_reason":"error","error":{"message":"upstream died"}}]}`,
+			pleat.FailLoad, true, "has no answer: upstream died"},
+		{200, choice(`{"content":null,"refusal":"I cannot\nhelp"}`, "stop"), pleat.FailOutputInvalid, false,
+			"refused to answer: I cannot help"},
+		{200, choice(`{"content":null,"tool_calls":[{"id":"1"}]}`, "tool_calls"), pleat.FailOutputInvalid, false,
+			"called a tool"},
 		{302, "", pleat.FailLoad, false, "answered 302"},
 		{429, "", pleat.FailLoad, true, "answered 429"},
 		{503, "", pleat.FailLoad, true, "answered 503"},

@@ -134,6 +134,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
+	w.Header()["Date"] = nil // none: a Retry-After with a date is compared with the clock of the client
 	if a.Header[0] != "" {
 		w.Header().Set(a.Header[0], a.Header[1])
 	}

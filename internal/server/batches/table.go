@@ -8,10 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"maps"
 	"net/http"
-	"strconv"
+	"slices"
 	"time"
 
 	"pleat"
@@ -268,12 +269,22 @@ func (h *Handlers) archiveRow(
 }
 
 // batchEventStream is GET /v1/batches/{id}/events, for readers of the batch: its status and counts, now and whenever
-// they change, at most one a second, until the batch has ended. The stream also ends when the batch is deleted or made
-// private, or the credential is revoked.
+// they change, at most one a second, until the batch has ended. A client that has the present ones already, as its
+// Last-Event-ID says, hears of the next change; 204: there will be none. The stream also ends when the batch is deleted
+// or made private, or the credential is revoked.
 func (h *Handlers) batchEventStream(ctx context.Context, c *route.Call) error {
 	b, to, err := h.readableBatch(ctx, c)
 	if err != nil {
 		return err
+	}
+	of, last, err := c.LastEventID()
+	if err != nil {
+		return err
+	}
+	known := string(of) == string(b.ID) && last == stateNumber(&b)
+	if known && !b.EndedAt.IsZero() {
+		c.W.WriteHeader(http.StatusNoContent) // a browser does not reconnect then
+		return nil
 	}
 	news, stop := h.DB.Subscribe(runs.BatchTopic(b.ID))
 	defer stop()
@@ -286,33 +297,58 @@ func (h *Handlers) batchEventStream(ctx context.Context, c *route.Call) error {
 	if err != nil {
 		return c.Quiet(err)
 	}
-	for n := 1; ; n++ {
-		seen, err := h.batchFor(ctx, &b, to)
-		if err != nil {
-			return c.Quiet(err)
+	return c.Quiet(h.sendBatch(ctx, c, &batchStream{st, news, to, known}, b))
+}
+
+// batchStream is an open stream of the events of a batch.
+type batchStream struct {
+	*route.Events
+	news  <-chan struct{}
+	to    wire.Audience
+	known bool // the client has the present state
+}
+
+// sendBatch sends the states of a batch, from b on.
+func (h *Handlers) sendBatch(ctx context.Context, c *route.Call, st *batchStream, b pleat.Batch) error {
+	for ; ; st.known = false {
+		if !st.known {
+			seen, err := h.batchFor(ctx, &b, st.to)
+			if err != nil {
+				return err
+			}
+			if err := st.Add("batch", route.EventID(pleat.RunID(b.ID), stateNumber(&b)), seen); err != nil {
+				return err
+			}
+			if err := st.Flush(); err != nil || !b.EndedAt.IsZero() {
+				return err
+			}
 		}
-		if err := st.Add("batch", strconv.Itoa(n), seen); err != nil {
-			return c.Quiet(err)
-		}
-		if err := st.Flush(); err != nil || !b.EndedAt.IsZero() {
-			return c.Quiet(err)
-		}
-		changed, err := h.nextChange(ctx, c, st, news, b, to)
+		changed, err := h.nextChange(ctx, c, st, b)
 		if err != nil || changed == nil {
-			return c.Quiet(err)
+			return err
 		}
 		b = *changed
 	}
 }
 
+// stateNumber is a positive number of the status and counts of a batch: another state has another one, but for chance.
+func stateNumber(b *pleat.Batch) int64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, string(b.State()))
+	for _, state := range slices.Sorted(maps.Keys(b.Counts)) {
+		_, _ = fmt.Fprintf(h, " %s %d", state, b.Counts[state])
+	}
+	return int64(h.Sum64()>>12) + 1 // which JSON keeps exactly
+}
+
 // nextChange waits until the status or the counts of a batch differ from those of seen, and returns the batch then;
 // nil: the stream must end.
 func (h *Handlers) nextChange(
-	ctx context.Context, c *route.Call, st *route.Events, news <-chan struct{}, seen pleat.Batch, to wire.Audience,
+	ctx context.Context, c *route.Call, st *batchStream, seen pleat.Batch,
 ) (*pleat.Batch, error) {
 	notified := false
 	for {
-		wake, err := st.Next(ctx, news)
+		wake, err := st.Next(ctx, st.news)
 		if err != nil || wake == route.WakeEnd {
 			return nil, err
 		}
@@ -322,7 +358,7 @@ func (h *Handlers) nextChange(
 		}
 		notified = false
 		now, audience, err := h.readableBatch(ctx, c)
-		if err != nil || audience != to {
+		if err != nil || audience != st.to {
 			return nil, err
 		}
 		if now.State() != seen.State() || !maps.Equal(now.Counts, seen.Counts) {

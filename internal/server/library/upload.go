@@ -3,6 +3,7 @@ package library
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"pleat"
 	"pleat/api"
@@ -54,6 +56,11 @@ func (h *Handlers) uploadFiles(ctx context.Context, c *route.Call) error {
 	}
 	if i.Type != "file" {
 		return pleat.Invalidf("the library item is a %s; only an item of type file can have files", i.Type)
+	}
+	if enc := c.R.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return pleat.Errorf(pleat.CodeNotJSON,
+			"the Content-Encoding is %q; send the form uncompressed, and compress the files in it with gzip",
+			pleat.Clip(enc))
 	}
 	kind := c.R.Header.Get("Content-Type")
 	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "multipart/form-data" {
@@ -120,7 +127,13 @@ func (h *Handlers) storePart(ctx context.Context, up *upload, i *runs.LibraryIte
 		return runs.LibraryFile{}, pleat.Invalidf("unknown field %q in the form; the files must be in the field files",
 			pleat.Clip(p.FormName())).At("files")
 	}
+	if enc := p.Header.Get("Content-Transfer-Encoding"); strings.EqualFold(enc, "base64") { // RFC 7578, section 4.7
+		return runs.LibraryFile{}, pleat.InvalidField("files", ": a file is sent in base64; send its bytes as they are")
+	}
 	name := strings.TrimSpace(p.FileName())
+	if !utf8.ValidString(name) {
+		return runs.LibraryFile{}, pleat.InvalidField("files", ": the name %q is not in UTF-8", pleat.Clip(name))
+	}
 	kind, err := submit.KindOfFile(name)
 	if err != nil {
 		return runs.LibraryFile{}, err
@@ -235,7 +248,9 @@ func (w *Writer) check(ctx context.Context, n NewFile, f *runs.LibraryFile) erro
 		return storageError(err)
 	}
 	defer in.Close()
-	err = w.checkContent(ctx, n, f, bufio.NewReaderSize(blob.ContextReader(ctx, in), 64<<10))
+	content := bufio.NewReaderSize(blob.ContextReader(ctx, in), 64<<10)
+	head, _ := content.Peek(4) // content meets an error again
+	err = w.checkContent(ctx, n, f, content)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return pleat.InvalidField("files", ": %q takes longer than %s to check; it may be too large",
 			pleat.Clip(f.Name), checkTime)
@@ -244,10 +259,28 @@ func (w *Writer) check(ctx context.Context, n NewFile, f *runs.LibraryFile) erro
 		return err
 	}
 	if err != nil {
-		return pleat.InvalidField("files", ": %q is not what its name says: %s", pleat.Clip(f.Name),
-			words.Shorten(err.Error(), 200))
+		reason := cmp.Or(otherForm(head), words.Shorten(err.Error(), 200))
+		return pleat.InvalidField("files", ": %q is not what its name says: %s", pleat.Clip(f.Name), reason)
 	}
 	return nil
+}
+
+// otherForm says in which form a file is that could not be read as what its name says, by its first bytes; empty: in
+// none that it knows.
+func otherForm(head []byte) string {
+	for mark, form := range map[string]string{
+		"PK\x03\x04":       "it is a zip archive; upload the files in it",
+		"BZh":              "it is compressed with bzip2; decompress it, or use gzip",
+		"\xfd7zX":          "it is compressed with xz; decompress it, or use gzip",
+		"\x28\xb5\x2f\xfd": "it is compressed with zstd; decompress it, or use gzip",
+		"\xff\xfe":         "its text is UTF-16; save it as UTF-8",
+		"\xfe\xff":         "its text is UTF-16; save it as UTF-8",
+	} {
+		if bytes.HasPrefix(head, []byte(mark)) {
+			return form
+		}
+	}
+	return ""
 }
 
 // checkContent checks the content of a stored file. A binary file is replaced by the text as which it is stored.

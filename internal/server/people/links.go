@@ -33,7 +33,7 @@ func (h *Handlers) openShare(ctx context.Context, c *route.Call) error {
 		return err
 	}
 	if !c.Site().KnownHost(c.R.Host) {
-		return pleat.Invalidf("the Host %q is not a name of this service", pleat.Clip(c.R.Host))
+		return unknownHost(c)
 	}
 	http.SetCookie(c.W, c.Site().ShareCookie(token, share.ExpiresAt))
 	c.W.Header().Set("Referrer-Policy", "no-referrer")

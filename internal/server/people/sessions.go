@@ -15,6 +15,12 @@ import (
 // sessionLifetime is how long a browser's session lives: a working day, after which the page asks for the key again.
 const sessionLifetime = 12 * time.Hour
 
+// unknownHost refuses a call under a host name at which no cookie of the service counts.
+func unknownHost(c *route.Call) error {
+	return pleat.Invalidf("the Host %q is not a name of this service; its operator can add it to the setting hosts",
+		pleat.Clip(c.R.Host))
+}
+
 // openSession is POST /v1/session: a browser's event stream cannot send a header, so the page exchanges its key for a
 // cookie that scripts cannot read. The cookie's id is random, stored as a hash, and invalid once its key has ended.
 // 400: the request used a host name that is not the service's, under which the cookie would not be accepted later, or
@@ -22,9 +28,7 @@ const sessionLifetime = 12 * time.Hour
 // key is not valid; 429: see route.Call.SignIn.
 func (h *Handlers) openSession(ctx context.Context, c *route.Call, in *api.OpenSession) (api.Session, error) {
 	if !c.Site().KnownHost(c.R.Host) {
-		return api.Session{},
-			pleat.Invalidf("the Host %q is not a name of this service; its operator can add it to the setting hosts",
-				pleat.Clip(c.R.Host))
+		return api.Session{}, unknownHost(c)
 	}
 	if from := c.R.Header.Get("Origin"); from != "" && !c.Site().OwnOrigin(c.R) {
 		return api.Session{}, pleat.Invalidf("a page of %s sent this to the host %s, which the service does not know "+

@@ -35,18 +35,18 @@ func NewSite(cfg *Config) (*Site, error) {
 		Base:   strings.TrimRight(publicURL, "/"),
 		public: u,
 		hosts: map[string]bool{
-			"localhost": true, "127.0.0.1": true, "::1": true, strings.ToLower(u.Hostname()): true,
+			"localhost": true, "127.0.0.1": true, "::1": true, withoutDot(u.Hostname()): true,
 		},
 		agentOrigins: map[string]bool{},
 		secure:       u.Scheme == "https",
 	}
 	for _, name := range cfg.Hosts {
-		s.hosts[strings.ToLower(name)] = true
+		s.hosts[withoutDot(name)] = true
 	}
 	for _, origin := range cfg.AgentOrigins {
 		s.agentOrigins[origin] = true
 	}
-	s.cookie, s.shareCookie = cookieName(s.Base, "pleat_session"), cookieName(s.Base, "pleat_share")
+	s.cookie, s.shareCookie = cookieName(u.String(), "pleat_session"), cookieName(u.String(), "pleat_share")
 	return s, nil
 }
 
@@ -107,7 +107,22 @@ func (s *Site) KnownHost(hostport string) bool {
 	if strings.Trim(port, "0123456789") != "" { // such as localhost:80.example.org
 		return false
 	}
-	return s.hosts[strings.ToLower(host)]
+	return s.hosts[withoutDot(host)]
+}
+
+// withoutDot returns the name of a host in small letters, without the dot that may end it: it is the same host (RFC
+// 1034, section 3.1).
+func withoutDot(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
+
+// plainHost returns a host without the port that its scheme has anyway, as browsers send it in Origin, and as proxies
+// and settings may not.
+func plainHost(scheme, hostport string) string {
+	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
+	host := strings.TrimSuffix(hostport, port)
+	if name, number, err := net.SplitHostPort(host); err == nil {
+		return net.JoinHostPort(withoutDot(name), number)
+	}
+	return withoutDot(host)
 }
 
 // OwnOrigin reports whether a page of this service sent the request.
@@ -116,8 +131,9 @@ func (s *Site) OwnOrigin(r *http.Request) bool {
 	if err != nil || u.Host == "" {
 		return false
 	}
-	if strings.EqualFold(u.Host, s.public.Host) {
+	origin := plainHost(u.Scheme, u.Host)
+	if origin == plainHost(s.public.Scheme, s.public.Host) {
 		return u.Scheme == s.public.Scheme
 	}
-	return strings.EqualFold(u.Host, r.Host) && s.KnownHost(r.Host)
+	return origin == plainHost(u.Scheme, r.Host) && s.KnownHost(r.Host)
 }

@@ -91,9 +91,6 @@ func (h *Handlers) callAgent(ctx context.Context, c *route.Call) error {
 	if err != nil {
 		return err
 	}
-	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) > 0 && b[0] == '[' {
-		return pleat.Invalidf("the request body is an array; send one message in each request")
-	}
 	release, err := c.Acquire(&h.AgentCalls)
 	if err != nil {
 		return err

@@ -21,8 +21,44 @@ const (
 	faultDisk     = "writes to the disk of the database fail, for example because a quota is used up"
 )
 
-// codeReadOnly is the SQLSTATE read_only_sql_transaction: PostgreSQL refuses a write because its session is read-only.
-const codeReadOnly = "25006"
+// SQLSTATEs of a session whose settings are no longer those that the database gives to new ones: it may only read, or
+// its search_path leads elsewhere.
+const (
+	codeReadOnly = "25006"
+	codeNoTable  = "42P01"
+	codeNoSchema = "3F000"
+)
+
+// isStale reports whether an error of PostgreSQL says that its session has outdated settings. Before the schema was
+// seen once, a table that is not there is none yet.
+func (s *DB) isStale(err *pgconn.PgError) bool {
+	switch err.Code {
+	case codeReadOnly, codeNoSchema:
+		return true
+	case codeNoTable:
+		return s.seen.Load()
+	}
+	return false
+}
+
+// refusals are the reasons of PostgreSQL, by SQLSTATE, that only its operator can change.
+var refusals = map[string]string{
+	codeNoTable:  "the database shows none of the service's tables, as after a change of its search_path",
+	codeNoSchema: "the database shows no schema, as after a change of its search_path",
+	"57014":      "the database cancelled a statement, as its statement_timeout says",
+	"55P03":      "the database gave up waiting for a lock, as its lock_timeout says",
+	"53300":      "the database has too many connections",
+	"42501":      "the role of the service may not do this in the database",
+}
+
+// reasonOf returns why PostgreSQL does not do what it was asked; empty: it does not say, or its operator cannot help.
+func reasonOf(err error) string {
+	var pe *pgconn.PgError
+	if !errors.As(err, &pe) {
+		return ""
+	}
+	return refusals[pe.Code]
+}
 
 // writeFault returns the reason if err says that the database accepts no writes, and "" otherwise.
 func writeFault(err error) string {
@@ -140,8 +176,8 @@ func (s *DB) WriteFault(ctx context.Context) (string, error) {
 	return f.why, nil
 }
 
-// dropSessions closes the idle sessions of PostgreSQL. A session that was opened while the database was read-only stays
-// read-only after the database accepts writes again.
+// dropSessions closes the idle sessions of PostgreSQL. A session keeps the settings of the time when it was opened: it
+// stays read-only after the database accepts writes again.
 func (s *DB) dropSessions() {
 	for _, pool := range []*sql.DB{s.db, s.asyncDB} {
 		most := pool.Stats().MaxOpenConnections

@@ -55,6 +55,9 @@ func (s *DB) migrate(ctx context.Context, known fs.FS) (from, to int64, err erro
 	if err := refuseNewer(from, newest); err != nil || from == newest {
 		return from, from, err // without the lock for which nodes that start at once would wait in turn
 	}
+	if err := s.checkPlace(ctx, from); err != nil {
+		return from, from, err
+	}
 	p, done, err := s.provider(ctx, known)
 	if err != nil {
 		return from, from, err
@@ -75,6 +78,33 @@ func (s *DB) migrate(ctx context.Context, known fs.FS) (from, to int64, err erro
 	}
 }
 
+// checkPlace refuses a PostgreSQL database in which the first version of the schema cannot be made, or which would not
+// keep texts as they are.
+func (s *DB) checkPlace(ctx context.Context, from int64) error {
+	if s.sqlite != nil || from > 0 {
+		return nil
+	}
+	var schema, path, encoding string
+	var mayCreate bool
+	err := s.ReadRow(ctx, "SELECT COALESCE(current_schema(), ''), current_setting('search_path'), "+
+		"current_setting('server_encoding'), COALESCE(has_schema_privilege(current_schema(), 'CREATE'), true)",
+		nil, &schema, &path, &encoding, &mayCreate)
+	switch {
+	case err != nil:
+		return fmt.Errorf("migrate: %w", err)
+	case schema == "":
+		return fmt.Errorf("the search_path of the database's role is %s, and there is no such schema: "+
+			"create it, or change the search_path", path)
+	case !mayCreate:
+		return fmt.Errorf("the database's role may not create tables in the schema %s: "+
+			"GRANT CREATE ON SCHEMA %[1]s TO it, or make it the owner of the database", schema)
+	case encoding != "UTF8" && encoding != "SQL_ASCII": // the latter keeps every byte
+		return fmt.Errorf("the encoding of the database is %s, which has not all letters: "+
+			"create the database with ENCODING 'UTF8' TEMPLATE template0", encoding)
+	}
+	return nil
+}
+
 // RefuseNewer returns an error for a version of the schema that this program does not know: it would write rows that a
 // newer program does not expect.
 func RefuseNewer(version int64) error { return refuseNewer(version, Latest()) }
@@ -91,7 +121,13 @@ func refuseNewer(version, newest int64) error {
 // has migrated the database. It returns [ErrUnreleased] for a database of an unreleased build.
 func (s *DB) Version(ctx context.Context) (int64, error) {
 	there, err := s.HasTable(ctx, VersionTable)
+	if there {
+		s.seen.Store(true)
+	}
 	if err == nil && !there {
+		if s.seen.Load() {
+			s.dropSessions() // whose search_path may have led elsewhere when they were opened
+		}
 		if there, err = s.HasTable(ctx, unreleasedVersionTable); there {
 			err = ErrUnreleased
 		}

@@ -41,7 +41,7 @@ const (
 )
 
 // onPipeline runs fn with a transaction on a connection of a pool. Fn begins it by sending a statement; if fn returns
-// an error, it is rolled back, and the connection is closed if its session may only read.
+// an error, it is rolled back.
 func (s *DB) onPipeline(ctx context.Context, db *sql.DB, begin string, fn func(p *pipeline) error) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -53,9 +53,6 @@ func (s *DB) onPipeline(ctx context.Context, db *sql.DB, begin string, fn func(p
 		err := fn(p)
 		if err != nil {
 			p.rollback(ctx)
-		}
-		if writeFault(err) == faultReadOnly {
-			_ = p.conn.Close(ctx)
 		}
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"runtime"
 	"slices"
 	"strconv"
@@ -59,6 +60,9 @@ func (s *DB) openPostgres(ctx context.Context, url string, opt Options) error {
 		setDefault(cfg, "enable_seqscan", "off")
 		setDefault(cfg, "jit", "off") // else a scan that has no index is compiled, for a second
 	}
+	cfg.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) bool { // false closes the connection
+		return !strings.EqualFold(err.Severity, "FATAL") && !s.isStale(err)
+	}
 	s.db = stdlib.OpenDB(*cfg)
 	nowait := cfg.Copy()
 	if !s.pooled { // what need not survive a crash of the machine says so once, not before each transaction
@@ -104,17 +108,42 @@ func namePooler(err error) error {
 		return fmt.Errorf("the PostgreSQL address is that of a connection pooler, whose sessions lack what the "+
 			"service sets; %s: %w", setDirect, err)
 	}
+	if pe != nil && pe.Code == "42704" { // undefined_object
+		return fmt.Errorf("the PostgreSQL address has a parameter that PostgreSQL does not have; leave it out: %w", err)
+	}
 	return err
 }
 
 // parsePostgres reads an address of PostgreSQL.
-func parsePostgres(url string) (*pgx.ConnConfig, error) {
-	cfg, err := pgx.ParseConfig(url)
+func parsePostgres(address string) (*pgx.ConnConfig, error) {
+	cfg, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, errors.New("the PostgreSQL address cannot be read") // pgx's message may hold the password
+		return nil, errors.New("the PostgreSQL address cannot be read" + wrongParameter(address)) // pgx's has the password
+	}
+	if e := cfg.RuntimeParams["client_encoding"]; e != "" && !strings.EqualFold(strings.ReplaceAll(e, "-", ""), "utf8") {
+		return nil, fmt.Errorf("the PostgreSQL address has client_encoding=%s, with which texts would be stored as "+
+			"others; leave it out", pleat.Clip(e))
 	}
 	setDefault(cfg, "application_name", "pleat")
 	return cfg, nil
+}
+
+// wrongParameter names the parameter of an address without which it could be read; empty: there is none.
+func wrongParameter(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	q := u.Query()
+	for name, values := range q {
+		rest := maps.Clone(q)
+		rest.Del(name)
+		u.RawQuery = rest.Encode()
+		if _, err := pgx.ParseConfig(u.String()); err == nil && !strings.Contains(name, "pass") {
+			return fmt.Sprintf(": its parameter %s cannot be %q", pleat.Clip(name), pleat.Clip(strings.Join(values, ",")))
+		}
+	}
+	return ""
 }
 
 // setDefault sets a parameter of a connection that the address does not set.
@@ -159,7 +188,7 @@ func (s *DB) agreeOnTime(ctx context.Context) error {
 }
 
 // pgCommit runs fn in a transaction, and again if PostgreSQL asks for it: after a serialization failure (40001) or a
-// deadlock (40P01), of which one transaction is the victim. Where the session may only read, it tries another one once.
+// deadlock (40P01), of which one transaction is the victim. Where the settings of the session are outdated, it tries another one once.
 func (s *DB) pgCommit(ctx context.Context, d durability, fn func(*Tx) error) (written, error) {
 	const tries = 4
 	dropped := false
@@ -171,14 +200,15 @@ func (s *DB) pgCommit(ctx context.Context, d durability, fn func(*Tx) error) (wr
 		}
 		switch pe.Code {
 		case "40001", "40P01":
-		case codeReadOnly:
+		default:
+			if !s.isStale(pe) {
+				return done, err
+			}
 			s.dropSessions()
 			if dropped {
 				return done, err
 			}
 			dropped = true
-		default:
-			return done, err
 		}
 	}
 }

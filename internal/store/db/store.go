@@ -76,10 +76,11 @@ type DB struct {
 	roundTrips   atomic.Int64
 	fault        fault // that keeps the database from taking changes
 
-	sqlite  *writer   // SQLite's one writer
-	notify  *notifier // PostgreSQL's bridge between processes
-	asyncDB *sql.DB   // PostgreSQL's connections whose commits do not wait for the disk
-	pooled  bool      // a pooler lends PostgreSQL's connections for one transaction each
+	sqlite  *writer     // SQLite's one writer
+	notify  *notifier   // PostgreSQL's bridge between processes
+	asyncDB *sql.DB     // PostgreSQL's connections whose commits do not wait for the disk
+	seen    atomic.Bool // the schema was there
+	pooled  bool        // a pooler lends PostgreSQL's connections for one transaction each
 }
 
 // Open opens the database at url, «sqlite:PATH» or «postgres://…». It creates the folder and the file of a new SQLite
@@ -174,7 +175,7 @@ func Unavailable(verb string, err error) error {
 	}
 	return &pleat.Error{
 		Code:    pleat.CodeUnavailable,
-		Message: cmp.Or(writeFault(err), "the database cannot serve this now") + "; try again",
+		Message: cmp.Or(writeFault(err), reasonOf(err), "the database cannot serve this now") + "; try again",
 		Err:     fmt.Errorf("%s: %w", verb, err),
 	}
 }

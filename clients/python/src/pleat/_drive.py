@@ -20,6 +20,7 @@ from ._flow import MAX_ANSWER, Answer, Call, Close, Effect, Flow, Open, Pause, R
 from ._version import VERSION
 
 T = TypeVar("T")
+C = TypeVar("C", httpx.Client, httpx.AsyncClient)
 
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 REDIRECTS = 5
@@ -34,10 +35,12 @@ class Origin:
 
     @classmethod
     def of(cls, url: str, key: str | None) -> Origin:
-        """Checks both. The messages do not contain the key, whose line may end as in a file."""
-        key = None if key is None else key.strip()
+        """Checks both. The messages do not contain the key, which may be bytes, begin and end as in a file."""
+        if isinstance(key, bytes):  # pyright: ignore[reportUnnecessaryIsInstance] # not all callers check types
+            key = key.decode("utf-8", "replace")
+        key = None if key is None else key.removeprefix("\ufeff").strip()
         try:
-            parsed = httpx.URL(url)
+            parsed = httpx.URL(url.strip() if isinstance(url, str) else url)  # pyright: ignore
         except (httpx.InvalidURL, TypeError) as e:
             raise ValueError(f"url is {url!r}; it must be an address such as http://127.0.0.1:8080") from e
         if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
@@ -46,6 +49,8 @@ class Origin:
             raise ValueError(f"url is {url!r}; leave out /v1, as in http://127.0.0.1:8080")
         if parsed.userinfo:
             raise ValueError("url has a user or password; give the API key as key instead")
+        if key is not None and key.lower().startswith("bearer "):
+            raise ValueError("key begins with Bearer; leave that out, since it is added to every call")
         if key is not None and not (key.isascii() and key.isprintable() and key and " " not in key):
             raise ValueError("key has characters that an API key does not have; it begins with pleat_")
         return cls(parsed, key)
@@ -100,6 +105,17 @@ class Origin:
         return request
 
 
+def _client(kind: Callable[..., C], origin: Origin) -> C:
+    """A client of httpx for an origin. What the environment says of proxies and certificates may be wrong."""
+    try:
+        return kind(trust_env=origin.trusts_environment())
+    except (ValueError, OSError, ImportError) as e:
+        raise ValueError(
+            f"the proxy or the certificates that the environment names cannot be used ({e}); "
+            "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
+        ) from e
+
+
 def _answer(response: httpx.Response, body: bytes = b"") -> Answer:
     return Answer(response.status_code, {k.lower(): v for k, v in response.headers.items()}, body)
 
@@ -131,7 +147,7 @@ class Driver:
     def __init__(self, origin: Origin, http: httpx.Client | None, sleep: Callable[[float], None] = time.sleep) -> None:
         self.origin = origin
         self._owned = http is None
-        self.http: httpx.Client = http or httpx.Client(trust_env=origin.trusts_environment())
+        self.http: httpx.Client = http or _client(httpx.Client, origin)
         self._sleep = sleep
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -248,8 +264,9 @@ class AsyncDriver:
     ) -> None:
         self.origin = origin
         self._owned = http is None
-        self.http: httpx.AsyncClient = http or httpx.AsyncClient(trust_env=origin.trusts_environment())
+        self.http: httpx.AsyncClient = http or _client(httpx.AsyncClient, origin)
         self._sleep = sleep
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again(self)
@@ -259,8 +276,16 @@ class AsyncDriver:
         if self._owned:
             await self.http.aclose()
 
+    def _enter_loop(self) -> None:
+        """Makes new connections where the event loop of the old ones has ended, as after asyncio.run()."""
+        loop = asyncio.get_running_loop()
+        if self._owned and self._loop is not None and self._loop.is_closed() and not self.http.is_closed:
+            self.http = _client(httpx.AsyncClient, self.origin)
+        self._loop = loop
+
     async def run(self, flow: Flow[T]) -> T:
         """Executes a flow. Every stream that it has opened is closed, whatever happens."""
+        self._enter_loop()
         stream = _AsyncStream(self)
         reply: Any = None
         problem: Exception | None = None

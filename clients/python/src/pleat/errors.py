@@ -7,10 +7,22 @@ program can tell a quota from a mistake. No error contains the API key.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 class PleatError(Exception):
     """The base of all errors of this package."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pool of processes waits for ever for an error that cannot be made again.
+        return _restored, (type(self), self.args, dict(self.__dict__))
+
+
+def _restored(kind: type[PleatError], args: tuple[Any, ...], state: dict[str, Any]) -> PleatError:
+    """An error that was pickled or copied, whatever its initializer wants."""
+    e = kind.__new__(kind, *args)
+    e.__dict__.update(state)
+    return e
 
 
 @dataclass(frozen=True)

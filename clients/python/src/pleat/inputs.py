@@ -13,6 +13,9 @@ from typing import Any
 from ._wire import present
 
 
+_BYTES = (bytes, bytearray, memoryview)
+
+
 @dataclass(frozen=True)
 class Modification:
     """A modified residue, by its code in the Chemical Component Dictionary or of a component of the job."""
@@ -45,8 +48,8 @@ class _Polymer:
     modifications: Sequence[Modification] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.sequence, bytes):  # pyright: ignore[reportUnnecessaryIsInstance] # as a file has it
-            object.__setattr__(self, "sequence", self.sequence.decode())
+        if isinstance(self.sequence, _BYTES):  # pyright: ignore[reportUnnecessaryIsInstance] # as a file has it
+            object.__setattr__(self, "sequence", bytes(self.sequence).decode())
 
     def _polymer(self) -> dict[str, Any]:
         return present(
@@ -278,10 +281,24 @@ class Params:
 
 def molecules(given: str | Molecule | Sequence[str | Molecule]) -> list[dict[str, Any]]:
     """Molecules in their form on the wire; a text is the sequence of a protein."""
-    several = [given] if isinstance(given, str | bytes | Protein | RNA | DNA | Ligand) else given
-    if not isinstance(several, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] # not all callers check types
-        raise TypeError(f"a molecule is {several!r}; it must be a text, Protein, RNA, DNA or Ligand")
-    return [(Protein(m) if isinstance(m, str | bytes) else m).to_wire() for m in several]
+    several: Any = [given] if isinstance(given, (str, *_BYTES, Molecule)) else given
+    if isinstance(several, Mapping) or hasattr(several, "read") or not isinstance(several, Iterable):
+        raise _no_molecule(several)
+    return [_molecule(m) for m in several]
+
+
+def _molecule(given: Any) -> dict[str, Any]:
+    if isinstance(given, (str, *_BYTES)):
+        return Protein(given).to_wire()  # pyright: ignore[reportArgumentType] # which decodes it
+    if not isinstance(given, Molecule):
+        raise _no_molecule(given)
+    return given.to_wire()
+
+
+def _no_molecule(given: Any) -> TypeError:
+    # Iteration over a dictionary gives its keys, and over a file its lines: neither is what was meant.
+    how = "; read the file first" if hasattr(given, "read") or hasattr(given, "__fspath__") else ""
+    return TypeError(f"a molecule is {given!r}; it must be a text, Protein, RNA, DNA or Ligand{how}")
 
 
 def seeded(params: Params | None, seed: int | None) -> Params | None:
