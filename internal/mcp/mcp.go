@@ -61,8 +61,11 @@ func newServer(clients callers, log *slog.Logger) *sdk.Server {
 		Resources: &sdk.ResourceCapabilities{},
 	}
 	capabilities.AddExtension(tasksExtension, nil)
-	s := sdk.NewServer(&sdk.Implementation{Name: "pleat", Title: "Pleat", Version: pleat.Version},
-		&sdk.ServerOptions{Instructions: instructions, Capabilities: capabilities, Logger: log})
+	opt := &sdk.ServerOptions{Instructions: instructions, Capabilities: capabilities}
+	if log != nil {
+		opt.Logger = slog.New(sdkLog{log.Handler()})
+	}
+	s := sdk.NewServer(&sdk.Implementation{Name: "pleat", Title: "Pleat", Version: pleat.Version}, opt)
 	for _, t := range allTools() {
 		t.addTo(s, clients)
 	}
@@ -95,10 +98,11 @@ func recovering(log *slog.Logger) sdk.Middleware {
 }
 
 // Run serves one client that writes to in and reads from out, until in ends or ctx does. Its tools call the service by
-// c.
+// c. A line that is no message is answered with an error.
 func Run(ctx context.Context, c *api.Client, in io.ReadCloser, out io.WriteCloser) error {
 	s := newServer(func(context.Context) session { return session{Client: c, now: clock.Or(nil)} }, nil)
-	return s.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+	lines := &lineWriter{WriteCloser: out}
+	return s.Run(ctx, &sdk.IOTransport{Reader: messageLines(in, lines), Writer: lines})
 }
 
 // allTools are the tools, in the order in which clients show them.

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -497,6 +498,28 @@ func TestRun(t *testing.T) {
 	}
 	if d := cmp.Diff(string(encode(t, remote.Tools)), string(encode(t, local.Tools))); d != "" {
 		t.Errorf("the tools of /mcp (-) and of pleat mcp (+) differ:\n%s", d)
+	}
+	_ = toServer.Close()
+	if err := <-ended; err != nil {
+		t.Errorf("pleat mcp ends with %v", err)
+	}
+}
+
+// A line that is no message gets an error, and the next one its answer.
+func TestRunAnswersEachLine(t *testing.T) {
+	t.Parallel()
+	const lines = "hello\n\n[]\n" + `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}` + "\r\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n"
+	fromServer, out := io.Pipe()
+	ended := make(chan error, 1)
+	in, toServer := io.Pipe()
+	go func() { ended <- mcp.Run(t.Context(), serve(t).client(), in, out) }()
+	go func() { _, _ = io.WriteString(toServer, lines) }()
+	answers := bufio.NewScanner(fromServer)
+	for _, want := range []string{`"code":-32700`, `"code":-32600`, `"code":-32602`, `"id":2`} {
+		if !answers.Scan() || !strings.Contains(answers.Text(), want) {
+			t.Fatalf("%s, want %s, %v", answers.Text(), want, answers.Err())
+		}
 	}
 	_ = toServer.Close()
 	if err := <-ended; err != nil {

@@ -156,10 +156,15 @@ func (m *message) refusal(status int, text string) (int, *jsonrpc.Error) {
 	return status, fault
 }
 
-// refuse answers a message with an error. The id is null where the message has none that can be repeated (JSON-RPC 2.0,
-// section 5).
+// failure is the answer to a message that fails. The id is null where the message has none that can be repeated
+// (JSON-RPC 2.0, section 5).
+func (m *message) failure(fault *jsonrpc.Error) map[string]any {
+	return map[string]any{"jsonrpc": "2.0", "id": m.id, "error": fault}
+}
+
+// refuse answers a message with an error.
 func (m *message) refuse(w http.ResponseWriter, status int, fault *jsonrpc.Error) {
-	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.id, "error": fault})
+	b, err := json.Marshal(m.failure(fault))
 	if err != nil { // no value of these types fails
 		status = http.StatusInternalServerError
 	}
