@@ -60,7 +60,8 @@ func killWhileWriting(t *testing.T, database string) {
 		n.Kill()
 		n.Serve()
 	}
-	testprogram.WaitUntil(t, time.Minute, "every job has ended", func() bool {
+	limit := time.Minute + time.Duration(jobs)*time.Second // each takes half a second on the one device
+	testprogram.WaitUntil(t, limit, "every job has ended", func() bool {
 		return testprogram.QueryInt(t, db, openJobs) == 0
 	})
 	n.Stop()
