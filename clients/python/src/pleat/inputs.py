@@ -12,8 +12,7 @@ from typing import Any
 
 from ._wire import present
 
-
-_BYTES = (bytes, bytearray, memoryview)
+_BYTES = (bytes, bytearray, memoryview)  # as a file has a sequence
 
 
 @dataclass(frozen=True)
@@ -330,6 +329,8 @@ class JobRequest:
     public: bool = False
 
     def to_wire(self) -> dict[str, Any]:
+        if not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"name is {self.name!r}; it must be a text")
         if not isinstance(self.params, Params | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"params is {self.params!r}; it must be Params, such as Params(seed=1)")
         return present(
