@@ -10,6 +10,9 @@ func TestNotALetter(t *testing.T) {
 		want string
 	}{
 		{Protein, '1', "'1' is not an amino acid"},
+		{Protein, '>', "'>' stands for the header of a FASTA record; send its residues alone"},
+		{RNA, '-', "'-' stands for a gap of an alignment; send the residues alone"},
+		{DNA, ':', "':' stands for the end of a chain; send each chain as a sequence"},
 		{Protein, 'b', "'b' stands for D or N"},
 		{Protein, 'U', "'U' stands for selenocysteine (C is nearest)"},
 		{Protein, 'X', "'X' stands for an unknown residue"},

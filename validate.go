@@ -40,6 +40,16 @@ func KnownLetters(k EntityKind) string {
 	return strings.TrimRight(letters[k], "XN")
 }
 
+// notes are what characters mean in files of sequences that are pasted in the place of one.
+var notes = map[rune]string{
+	'>': "the header of a FASTA record; send its residues alone",
+	';': "a comment of FASTA; send the residues alone",
+	'-': "a gap of an alignment; send the residues alone",
+	'.': "a gap of an alignment; send the residues alone",
+	':': "the end of a chain; send each chain as a sequence",
+	'/': "the end of a chain; send each chain as a sequence",
+}
+
 // NotALetter says, for a message, that r is none of the letters of a kind of polymer that a model accepts, or what it
 // stands for where it has a meaning: IUPAC-IUB, Nomenclature and Symbolism for Amino Acids and Peptides, 3AA-1.
 func NotALetter(k EntityKind, r rune) string {
@@ -51,6 +61,8 @@ func NotALetter(k EntityKind, r rune) string {
 		meaning = "an unknown residue"
 	case u == '*':
 		meaning = "the end of a sequence, where one is dropped; none may stand elsewhere"
+	case notes[u] != "":
+		meaning = notes[u]
 	case k == Protein:
 		meaning = map[rune]string{
 			'B': "D or N", 'Z': "E or Q", 'J': "I or L",

@@ -10,6 +10,8 @@ import (
 
 	"pleat"
 	"pleat/internal/store"
+	"pleat/internal/store/db"
+	"pleat/internal/store/people"
 	"pleat/internal/store/storetest"
 	"pleat/internal/store/tasks"
 	"pleat/internal/store/webhooks"
@@ -161,3 +163,49 @@ func TestRunsWhileTheClockIsSet(t *testing.T) {
 		})
 	}
 }
+
+// Links and logins of a clock that was years ahead end as soon as others, and the issuer is asked about the logins.
+func TestLinksOfAClockAhead(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ctx := context.Background()
+		clock.Stop()
+		u := storetest.User(t, s, "ada")
+		clock.Advance(aheadBy)
+		job := create(t, s, u, "shared")
+		by := people.Actor{Reach: people.Reach{User: u.User, Project: u.Project}}
+		day := s.DB.Now().Add(24 * time.Hour)
+		if _, err := s.People.CreateShare(ctx, by, pleat.Source{Job: job.Job}, "hash", day); err != nil {
+			t.Fatal(err)
+		}
+		err := s.DB.Write(ctx, "sign in", func(t *db.Tx) error {
+			_, err := t.Exec(`
+				INSERT INTO login
+					(hash, kind, account_id, tokens, check_at, checking_until, refusals, expires_at, created_at)
+				VALUES ('h', 'session', $1, '', $2, 0, 0, $2, $3)`, u.User, db.ToMicros(day), t.Now)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(-aheadBy)
+		for range 2 {
+			if err := s.Runs.SettleTimes(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		day = day.Add(-aheadBy)
+		want := [][]string{{micros(day)}}
+		for _, table := range []string{"share", "login"} {
+			if got := storetest.Query(t, s, "SELECT expires_at FROM "+table); !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("the %s ends at %v, not at %v", table, got, want)
+			}
+		}
+		now := [][]string{{micros(s.DB.Now())}}
+		if got := storetest.Query(t, s, "SELECT check_at FROM login"); !slices.EqualFunc(got, now, slices.Equal) {
+			t.Errorf("the login is checked at %v, not at %v", got, now)
+		}
+	})
+}
+
+func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }

@@ -249,3 +249,9 @@ def test_a_molecule_is_a_text_in_any_form(given: Any) -> None:
 def test_what_is_no_molecule_is_named(given: Any, sentence: str) -> None:
     with pytest.raises(TypeError, match=sentence):
         inputs.molecules(given)
+
+
+def test_a_name_is_a_text() -> None:
+    request = inputs.JobRequest(name=pathlib.Path("x"), model="mini", molecules=[])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="it must be a text"):
+        request.to_wire()

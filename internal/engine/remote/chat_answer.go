@@ -163,10 +163,11 @@ func (r *chatResponse) answer() string {
 
 // thoughtTag matches a mark at which the thoughts of a model begin or, by the group that matches, end. Models have
 // tags of several names, brackets, and channels of which the last one is final.
-var thoughtTag = regexp.MustCompile(`(?i)<(?:seed:)?(?:think|thinking|thought|reasoning)(?: [^<>]*)?>|\[think\]|◁think▷|` +
-	`<\|channel\|>(?:analysis|commentary)\b|<\|channel>thought\b` +
-	`|(</(?:seed:)?(?:think|thinking|thought|reasoning)>|\[/think\]|◁/think▷|` +
-	`<\|channel\|>final<\|message\|>|<channel\|>)`)
+var thoughtTag = regexp.MustCompile(
+	`(?i)<(?:seed:)?(?:think|thinking|thought|reasoning)(?: [^<>]*)?>|\[think\]|◁think▷|` +
+		`<\|channel\|>(?:analysis|commentary)\b|<\|channel>thought\b` +
+		`|(</(?:seed:)?(?:think|thinking|thought|reasoning)>|\[/think\]|◁/think▷|` +
+		`<\|channel\|>final<\|message\|>|<channel\|>)`)
 
 // endOfTurn matches the marks that end the message of a model with channels.
 var endOfTurn = regexp.MustCompile(`<\|(?:end|return|start)\|>`)
@@ -204,7 +205,7 @@ const finalChannel = "<|channel|>final<|message|>"
 func (c Chat) reasonOf(raw []byte) string {
 	body := readFault(raw)
 	reason := body.Message
-	for _, part := range []json.RawMessage{body.Detail, body.choice(), body.Error} { // the last one that is there counts
+	for _, part := range []json.RawMessage{body.Detail, body.choice(), body.Error} { // the last one counts
 		reason = cmp.Or(faultText(part), reason)
 	}
 	if c.Key != "" {

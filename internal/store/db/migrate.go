@@ -125,7 +125,7 @@ func (s *DB) Version(ctx context.Context) (int64, error) {
 		s.seen.Store(true)
 	}
 	if err == nil && !there {
-		if s.seen.Load() {
+		if s.sqlite == nil && s.seen.Load() {
 			s.dropSessions() // whose search_path may have led elsewhere when they were opened
 		}
 		if there, err = s.HasTable(ctx, unreleasedVersionTable); there {

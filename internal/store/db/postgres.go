@@ -188,7 +188,8 @@ func (s *DB) agreeOnTime(ctx context.Context) error {
 }
 
 // pgCommit runs fn in a transaction, and again if PostgreSQL asks for it: after a serialization failure (40001) or a
-// deadlock (40P01), of which one transaction is the victim. Where the settings of the session are outdated, it tries another one once.
+// deadlock (40P01), of which one transaction is the victim. Where the settings of the session are outdated, it tries
+// another one once.
 func (s *DB) pgCommit(ctx context.Context, d durability, fn func(*Tx) error) (written, error) {
 	const tries = 4
 	dropped := false

@@ -12,15 +12,30 @@ import (
 // maxSessions bounds the sessions of a key; the oldest ends when there would be one more.
 const maxSessions = 50
 
-// TimesAhead selects the sessions that began after late; see runs.Store.SettleTimes.
-func TimesAhead(late int64) db.Ahead {
-	return db.Ahead{
-		Table:  "session",
-		Where:  "created_at > $1",
-		Latest: late,
-		Set:    "expires_at = $2 + expires_at - created_at, created_at = $2",
+// TimesAhead selects the sessions, logins and links that began after late; see runs.Store.SettleTimes. They last as long
+// as if they had begun now. A login that would be checked later than any is checked now.
+func TimesAhead(late int64) []db.Ahead {
+	began := func(table string) db.Ahead {
+		return db.Ahead{
+			Table:  table,
+			Where:  "created_at > $1",
+			Latest: late,
+			Set:    "expires_at = $2 + expires_at - created_at, created_at = $2",
+		}
+	}
+	return []db.Ahead{
+		began("session"), began("login"), began("invitation"), began("share"),
+		{
+			Table:  "login",
+			Where:  "check_at > $1 OR checking_until > $1",
+			Latest: late + latestCheck.Microseconds(),
+			Set:    "check_at = $2, checking_until = 0",
+		},
 	}
 }
+
+// latestCheck is longer than until the next check of any login.
+const latestCheck = time.Hour
 
 // CreateSession stores a session of the page for by.Key by the hash of its id, records it, and returns when it ends: at
 // until, or with its key. It ends earlier by [Store.DeleteSession], when its key is revoked, or when the key has

@@ -12,7 +12,7 @@ var Plans = map[string][]any{
 	heldTasksSQL(leaseExpired, 1000): {1},
 	nextLease:                        nil,
 
-	"SELECT 1 FROM session WHERE " + people.TimesAhead(0).Where: {0},
+	"SELECT 1 FROM session WHERE " + people.TimesAhead(0)[0].Where: {0},
 }
 
 // CreatorPages are queries of what one person has created in a shared project, by the index that they must use.

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"pleat"
@@ -19,7 +20,7 @@ import (
 //   - Attempts whose tasks wait have ended now, and keep their durations. So their delays begin now.
 //   - Leases, and claims of searches, last no longer than if they had been renewed now.
 //   - Endpoints that are paused for longer than any pause are looked at: their breakers know for how long they pause.
-//   - Sessions last as long as if they had begun now. Workers were seen, and idempotency keys used, now.
+//   - Sessions, logins, invitations and links last as long as if they had begun now. Workers were seen, and idempotency keys used, now.
 //
 // It writes only where it has found such a time.
 func (s *Store) SettleTimes(ctx context.Context) error {
@@ -64,12 +65,11 @@ func timesAhead(now int64) []db.Ahead {
 			Latest: late,
 			Set:    "started_at = $2 + started_at - ended_at, ended_at = $2",
 		},
-		people.TimesAhead(late),
 		db.PendingAhead("mail", late),
 		lease("task", "state = 'running' AND ", max(pleat.RemoteLeaseDuration, 2*pleat.RemoteHeartbeatInterval)),
 		lease("msa_search", "", pleat.SearchLease),
 		{Table: "worker", Where: "seen_at > $1", Latest: late, Set: "seen_at = $2"},
 		{Table: "idempotency", Where: "created_at > $1", Latest: late, Set: "created_at = $2"},
 	}
-	return append(list, webhooks.TimesAhead(late)...)
+	return slices.Concat(list, people.TimesAhead(late), webhooks.TimesAhead(late))
 }

@@ -12,8 +12,7 @@ from typing import Any
 
 from ._wire import present
 
-
-_BYTES = (bytes, bytearray, memoryview)
+_BYTES = (bytes, bytearray, memoryview)  # as a file has a sequence
 
 
 @dataclass(frozen=True)
@@ -281,10 +280,11 @@ class Params:
 
 def molecules(given: str | Molecule | Sequence[str | Molecule]) -> list[dict[str, Any]]:
     """Molecules in their form on the wire; a text is the sequence of a protein."""
-    several: Any = [given] if isinstance(given, (str, *_BYTES, Molecule)) else given
-    if isinstance(several, Mapping) or hasattr(several, "read") or not isinstance(several, Iterable):
-        raise _no_molecule(several)
-    return [_molecule(m) for m in several]
+    if isinstance(given, (str, *_BYTES, Molecule)):
+        return [_molecule(given)]
+    if isinstance(given, Mapping) or hasattr(given, "read") or not isinstance(given, Iterable):  # pyright: ignore
+        raise _no_molecule(given)
+    return [_molecule(m) for m in given]
 
 
 def _molecule(given: Any) -> dict[str, Any]:
@@ -330,6 +330,8 @@ class JobRequest:
     public: bool = False
 
     def to_wire(self) -> dict[str, Any]:
+        if not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"name is {self.name!r}; it must be a text")
         if not isinstance(self.params, Params | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"params is {self.params!r}; it must be Params, such as Params(seed=1)")
         return present(
