@@ -206,18 +206,20 @@ func FileName(s string, most int) string {
 
 // Cell returns a text as a cell of a CSV file. An apostrophe stands before what a spreadsheet would take for a formula
 // (OWASP, «CSV Injection»): at the start, and behind what it may take for the end of a cell, such as the semicolon in
-// much of Europe, whatever quotes there are.
+// much of Europe, whatever quotes there are: one behind the end of a cell opens the next, which then begins behind it.
 func Cell(text string) string {
 	const begins, ends = "=+-@\t\r\n", ";\t\r\n"
 	if !strings.ContainsAny(text, begins) {
 		return text
 	}
 	var out strings.Builder
+	atStart := true
 	for i := range len(text) {
-		if strings.IndexByte(begins, text[i]) >= 0 && (i == 0 || strings.IndexByte(ends, text[i-1]) >= 0) {
+		if atStart && strings.IndexByte(begins, text[i]) >= 0 {
 			out.WriteByte('\'')
 		}
 		out.WriteByte(text[i])
+		atStart = strings.IndexByte(ends, text[i]) >= 0 || atStart && text[i] == '"'
 	}
 	return out.String()
 }

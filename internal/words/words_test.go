@@ -168,6 +168,9 @@ func TestCell(t *testing.T) {
 		"x\t@SUM(A1)":       "x\t'@SUM(A1)",
 		"x;;+1;y; =1":       "x;;'+1;y; =1",
 		"line\n\n=1; -2;-3": "line\n'\n'=1; -2;'-3",
+		`x;"=HYPERLINK(1)`:  `x;"'=HYPERLINK(1)`,
+		`"=1+1`:             `"'=1+1`,
+		`x";""-1"=1`:        `x";""'-1"=1`,
 	} {
 		if got := Cell(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

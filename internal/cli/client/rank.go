@@ -364,7 +364,8 @@ func rankingTable(rows []ranked) [][]string {
 	return text
 }
 
-// writeRanking writes a table as CSV into a folder, which it creates, and returns the path.
+// writeRanking writes a table as CSV into a folder, which it creates, and returns the path. Names, which can be those
+// of a stranger's FASTA file, are no formulas to a spreadsheet.
 func writeRanking(f results.Folder, rows [][]string) (string, error) {
 	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("create the folder for the results: %w", err)
@@ -375,5 +376,15 @@ func writeRanking(f results.Folder, rows [][]string) (string, error) {
 		return "", err
 	}
 	w := csv.NewWriter(out)
-	return path, errors.Join(w.WriteAll(rows), out.Close())
+	for _, row := range rows {
+		cells := slices.Clone(row)
+		for i, text := range cells {
+			if text != "-" { // what a row lacks
+				cells[i] = words.Cell(text)
+			}
+		}
+		_ = w.Write(cells) // Error returns the error
+	}
+	w.Flush()
+	return path, errors.Join(w.Error(), out.Close())
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -104,5 +105,19 @@ func TestVariantsAreNamed(t *testing.T) {
 	}
 	if requests[0].Params.ModelName != "x" {
 		t.Error("the request was changed")
+	}
+}
+
+// Records of a stranger's FASTA file are no formulas in the table of the ranking.
+func TestRankingHasNoFormulas(t *testing.T) {
+	path, err := writeRanking(results.Folder{Dir: t.TempDir()}, [][]string{
+		{"1", "=HYPERLINK(1)", "null", "7", "-", "91.0", "x;@SUM(A1)"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if want := "1,'=HYPERLINK(1),null,7,-,91.0,x;'@SUM(A1)\n"; err != nil || string(got) != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 }

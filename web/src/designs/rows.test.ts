@@ -118,6 +118,7 @@ test('FASTA and CSV have the rows', () => {
     }),
     design('x;=1+1', {}),
     design('=b', {}),
+    design('x;"=1+1', {}),
   ]
   expect(fasta(rows)).toBe(`>a rank=1 pass_filters=true\n${'M'.repeat(60)}\nM\n`)
   const lines = csv(rows, [...columns, column('cif_url', { type: 'string' })]).split('\r\n')
@@ -125,6 +126,7 @@ test('FASTA and CSV have the rows', () => {
   expect(lines[1]).toBe(`a,1,true,${'M'.repeat(61)},,,,,,,,"one; two ""x"""`)
   expect(lines[2]).toBe(`x;'=1+1${','.repeat(columns.length - 1)}`)
   expect(lines[3]).toBe(`'=b${','.repeat(columns.length - 1)}`)
+  expect(lines[4]).toBe(`"x;""'=1+1"${','.repeat(columns.length - 1)}`)
 })
 
 test('the last fold of a model stands beside its design', () => {

@@ -173,7 +173,7 @@ export function csv(designs: Design[], columns: DesignColumn[]): string {
     if (value === null || value === undefined) return ''
     if (typeof value === 'number' || typeof value === 'boolean') return String(value)
     const text = (Array.isArray(value) ? value.join('; ') : String(value)).replace(
-      /(^|[;\t\r\n])(?=[=+\-@\t\r\n])/g,
+      /(^"*|[;\t\r\n]"*)(?=[=+\-@\t\r\n])/g,
       "$1'",
     )
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
