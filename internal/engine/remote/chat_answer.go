@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strings"
 	"unicode"
@@ -61,6 +62,9 @@ func (c *chatText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// errCut is the error for a stream that was cut off: its last event does not say that the answer has ended.
+var errCut = errors.New("the stream has no end")
+
 // parseChat parses a response: one completion, or the events of a stream, which some endpoints send in any case.
 func parseChat(raw []byte) (chatResponse, error) {
 	var out chatResponse
@@ -69,9 +73,14 @@ func parseChat(raw []byte) (chatResponse, error) {
 	}
 	var text chatText
 	var refusal, finish string
+	done := false
 	for line := range bytes.Lines(raw) {
 		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
-		if data = bytes.TrimSpace(data); !ok || string(data) == "[DONE]" {
+		if data = bytes.TrimSpace(data); !ok {
+			continue
+		}
+		if string(data) == "[DONE]" {
+			done = true
 			continue
 		}
 		if err := json.Unmarshal(data, &out); err != nil {
@@ -89,6 +98,9 @@ func parseChat(raw []byte) (chatResponse, error) {
 			Finish:  finish,
 		})
 	}
+	if !done && finish == "" {
+		return out, errCut
+	}
 	return out, nil
 }
 
@@ -105,10 +117,15 @@ func readChat(raw []byte, reason string) (chatResponse, *pleat.Failure) {
 	invalid := func(message string) (chatResponse, *pleat.Failure) {
 		return out, pleat.Failed(pleat.FailOutputInvalid, message)
 	}
-	if len(raw) > maxChatResponse || err != nil {
+	cut := errors.Is(err, errCut)
+	if len(raw) > maxChatResponse || err != nil && !cut {
 		return invalid("the chat endpoint sent an answer that is not a chat completion")
 	}
 	switch {
+	case cut && reason == "":
+		return out, &pleat.Failure{
+			Kind: pleat.FailLoad, Message: "the chat endpoint's stream broke before the answer ended", Retry: true,
+		}
 	case reason != "" && (len(out.Choices) == 0 || out.finishReason() == "error"):
 		return out, &pleat.Failure{
 			Kind: pleat.FailLoad, Message: "the chat endpoint has no answer: " + reason, Retry: true,
