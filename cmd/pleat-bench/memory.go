@@ -16,7 +16,7 @@ const (
 	// the memory of its last requests to the system.
 	restFor = 8 * time.Second
 	// restBytes is how much memory it may take then: the service must fit on the smallest machines.
-	restBytes = 55_000_000
+	restBytes = 60_000_000
 	// trpCage is the miniprotein TC10b, entry 2JOF of the Protein Data Bank (Barua et al., Protein Eng. Des. Sel. 21,
 	// 171, 2008).
 	trpCage = "DAYAQWLKDGGPSSGRPPPS"

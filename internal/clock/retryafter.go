@@ -9,9 +9,9 @@ import (
 )
 
 // RetryAfter parses the header Retry-After in both of its forms (RFC 9110, section 10.2.3): seconds, of which fractions
-// are rounded up, and a date, which is compared with the Date of the answer, since the clocks of two machines differ, or
-// with now; nil: the machine's clock. It returns at most longest, and 0 if the value is absent, in the past or neither
-// form. A number that no integer holds is longest, too: the server wants to be left alone.
+// are rounded up, and a date, which is compared with the Date of the answer, since the clocks of two machines differ,
+// and without one with now; nil: the machine's clock. It returns at most longest, and 0 if the value is absent, in the
+// past or neither form. A number that no integer holds is longest, too: the server wants to be left alone.
 func RetryAfter(h http.Header, now func() time.Time, longest time.Duration) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if value != "" && strings.Trim(value, "0123456789.") == "" {

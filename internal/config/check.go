@@ -125,9 +125,10 @@ func (c *Config) checkAddresses() error {
 		key   string
 		value *string
 	}{{"public-url", &c.PublicURL}, {"url", &c.URL}} {
-		if *u.value != "" && (!isBaseURL(*u.value) || strings.Contains(*u.value, "@")) {
+		if *u.value != "" && (!isBaseURL(*u.value) || u.value == &c.PublicURL && strings.Contains(*u.value, "@")) {
 			const example = "https://fold.example.org"
-			return c.Errorf(u.key, "is %q; it must be an address such as %s, without ? and #", printable(*u.value), example)
+			return c.Errorf(u.key, "is %q; it must be an address such as %s, without ? and #",
+				printable(*u.value), example)
 		}
 		*u.value = strings.TrimRight(*u.value, "/")
 	}

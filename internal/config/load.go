@@ -143,7 +143,8 @@ func readEnvironment(environ []string, known []Setting) (_ source, path string, 
 			path = value
 		case i < 0:
 			return source{}, "", unknownName("variable", name, "the environment", names)
-		case strings.TrimSpace(value) == "" && known[i].hasNoEmptyValue(): // as "${QUOTA:-}" of a compose file leaves it
+		case strings.TrimSpace(value) == "" && known[i].hasNoEmptyValue():
+			// "${QUOTA:-}" of a compose file leaves it empty.
 		case quoted(value):
 			return source{}, "", fmt.Errorf("%s has quotation marks around its value, which are part of it here; "+
 				"leave them out", name)

@@ -197,7 +197,8 @@ func TestLinksOfAClockAhead(t *testing.T) {
 		day = day.Add(-aheadBy)
 		want := [][]string{{micros(day)}}
 		for _, table := range []string{"share", "login"} {
-			if got := storetest.Query(t, s, "SELECT expires_at FROM "+table); !slices.EqualFunc(got, want, slices.Equal) {
+			got := storetest.Query(t, s, "SELECT expires_at FROM "+table)
+			if !slices.EqualFunc(got, want, slices.Equal) {
 				t.Errorf("the %s ends at %v, not at %v", table, got, want)
 			}
 		}

@@ -170,7 +170,8 @@ func killQuestions(t *testing.T, database string) {
 		return testprogram.QueryInt(t, n.db, openWorkflows) == 0
 	})
 	spent := n.spentTasks(rounds)
-	if k := testprogram.QueryInt(t, n.db, "SELECT count(*) FROM workflow WHERE state = 'COMPLETED'"); k+spent < len(acked) {
+	k := testprogram.QueryInt(t, n.db, "SELECT count(*) FROM workflow WHERE state = 'COMPLETED'")
+	if k+spent < len(acked) {
 		t.Errorf("%d of %d questions were answered; %d have spent their tries", k, len(acked), spent)
 	}
 	for id := range acked {

@@ -118,9 +118,11 @@ func namePooler(err error) error {
 func parsePostgres(address string) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, errors.New("the PostgreSQL address cannot be read" + wrongParameter(address)) // pgx's has the password
+		// The error of pgx has the password.
+		return nil, errors.New("the PostgreSQL address cannot be read" + wrongParameter(address))
 	}
-	if e := cfg.RuntimeParams["client_encoding"]; e != "" && !strings.EqualFold(strings.ReplaceAll(e, "-", ""), "utf8") {
+	e := cfg.RuntimeParams["client_encoding"]
+	if e != "" && !strings.EqualFold(strings.ReplaceAll(e, "-", ""), "utf8") {
 		return nil, fmt.Errorf("the PostgreSQL address has client_encoding=%s, with which texts would be stored as "+
 			"others; leave it out", pleat.Clip(e))
 	}
@@ -140,7 +142,8 @@ func wrongParameter(address string) string {
 		rest.Del(name)
 		u.RawQuery = rest.Encode()
 		if _, err := pgx.ParseConfig(u.String()); err == nil && !strings.Contains(name, "pass") {
-			return fmt.Sprintf(": its parameter %s cannot be %q", pleat.Clip(name), pleat.Clip(strings.Join(values, ",")))
+			return fmt.Sprintf(": its parameter %s cannot be %q", pleat.Clip(name),
+				pleat.Clip(strings.Join(values, ",")))
 		}
 	}
 	return ""

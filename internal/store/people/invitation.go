@@ -74,8 +74,8 @@ func (s *Store) Invite(ctx context.Context, by Actor, i Invitation, hash string)
 	return i, err
 }
 
-// boundInvitation checks the end of a new invitation against now and the key that makes it, and sets it if there is none.
-// It sets what the invitation gives, which is what that key has.
+// boundInvitation checks the end of a new invitation against now and the key that makes it, and sets it if there is
+// none. It sets what the invitation gives, which is what that key has.
 func boundInvitation(t *db.Tx, by Actor, i *Invitation) error {
 	m, err := makerOf(t, by)
 	if err != nil {
@@ -103,7 +103,8 @@ func boundInvitation(t *db.Tx, by Actor, i *Invitation) error {
 // Invitations lists the open invitations of the project of a reach, newest first; none unless the caller manages it.
 func (s *Store) Invitations(ctx context.Context, by Reach) ([]Invitation, error) {
 	rows, err := s.db.Read(ctx, `
-		SELECT i.id, i.role, i.label, i.created_at, i.expires_at, COALESCE(made.scopes, $4), COALESCE(made.expires_at, 0)
+		SELECT i.id, i.role, i.label, i.created_at, i.expires_at,
+			COALESCE(made.scopes, $4), COALESCE(made.expires_at, 0)
 		FROM invitation i
 		LEFT JOIN api_key made ON made.id = i.key_id
 		WHERE `+openInvitation+` AND i.project_id = $2 AND `+RoleSQL("i.project_id", "$3", "$2")+` >= 3

@@ -12,8 +12,8 @@ import (
 // maxSessions bounds the sessions of a key; the oldest ends when there would be one more.
 const maxSessions = 50
 
-// TimesAhead selects the sessions, logins and links that began after late; see runs.Store.SettleTimes. They last as long
-// as if they had begun now. A login that would be checked later than any is checked now.
+// TimesAhead selects the sessions, logins and links that began after late; see runs.Store.SettleTimes. They last as
+// long as if they had begun now. A login that would be checked later than any is checked now.
 func TimesAhead(late int64) []db.Ahead {
 	began := func(table string) db.Ahead {
 		return db.Ahead{

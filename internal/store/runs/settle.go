@@ -20,7 +20,8 @@ import (
 //   - Attempts whose tasks wait have ended now, and keep their durations. So their delays begin now.
 //   - Leases, and claims of searches, last no longer than if they had been renewed now.
 //   - Endpoints that are paused for longer than any pause are looked at: their breakers know for how long they pause.
-//   - Sessions, logins, invitations and links last as long as if they had begun now. Workers were seen, and idempotency keys used, now.
+//   - Sessions, logins, invitations and links last as long as if they had begun now. Workers were seen, and idempotency
+//     keys used, now.
 //
 // It writes only where it has found such a time.
 func (s *Store) SettleTimes(ctx context.Context) error {

@@ -171,10 +171,10 @@ func LastPositionSQL(queue, tenant string) string {
 
 // QueuedBy is the condition that a task q is queued in a queue for a tenant. Queue and tenant are SQL.
 //
-// It says «queued» with the conditions of the index task_share: the other states are later than r, and no tenant is
-// empty. They do not imply the condition of the index task_ready, nor does that imply them, so that a query can take one
-// of the two alone, in whose order it finds its row at once. PostgreSQL would choose by statistics, and has none for tasks
-// queued in the last minutes: some connections then read the whole queue at each insert.
+// It says «queued» with the conditions of the index task_share: the other states sort behind r, and no tenant is empty.
+// They do not imply the condition of the index task_ready, nor does that imply them. So a query can use one of the two
+// alone, in whose order it finds its row at once. PostgreSQL would choose by statistics, and has none for tasks that
+// were queued in the last minutes: some connections then read the whole queue at each insert.
 func QueuedBy(queue, tenant string) string {
 	return "q.state < 'r' AND q.tenant > '' AND q.queue = " + queue + " AND q.tenant = " + tenant
 }
