@@ -48,7 +48,8 @@ export function Invitations({ id, invitations, run }: Props) {
       <h2 id="invitations-title">Invitations</h2>
       {created && (
         <Once secret={created.url} done={() => setCreated(undefined)}>
-          <strong>The invitation{created.label && ` of ${created.label}`}</strong> as {created.role}. Send this link. The key of a new user has {created.keyScopes.join(', ')}.
+          <strong>The invitation{created.label && ` of ${created.label}`}</strong> as {created.role}. Send this link.
+          The key of a new user has {created.keyScopes.join(', ')}.
         </Once>
       )}
       {invitations.length > 0 && (
