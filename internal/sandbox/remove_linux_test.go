@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -54,5 +57,35 @@ func TestRemoveAll(t *testing.T) {
 	}
 	if err := RemoveAll(filepath.Join(outside, "nothing")); err != nil {
 		t.Errorf("a folder that does not exist: %v", err)
+	}
+}
+
+// A process that was killed may write for a moment longer.
+func TestRemoveAllWaitsForTheLastFile(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "scratch")
+	if err := os.MkdirAll(filepath.Join(dir, "task"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begun, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range 2000 {
+			err := os.WriteFile(filepath.Join(dir, "task", strconv.Itoa(i)), nil, 0o600)
+			if i == 0 {
+				close(begun)
+			}
+			if err != nil { // the folder is gone
+				return
+			}
+		}
+	}()
+	<-begun
+	if err := RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+	<-ended
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
 	}
 }
