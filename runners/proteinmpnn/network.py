@@ -15,8 +15,12 @@ from mpnn.utils.weights import load_legacy_weights
 
 from backbone import THREE, Chain, complete, observed
 
-MODELS = {"proteinmpnn": ProteinMPNN, "ligandmpnn": LigandMPNN}
-FILES = {"proteinmpnn": "proteinmpnn_v_48_020.pt", "ligandmpnn": "ligandmpnn_v_32_010_25.pt"}
+MODELS = {"proteinmpnn": ProteinMPNN, "solublempnn": ProteinMPNN, "ligandmpnn": LigandMPNN}
+FILES = {
+    "proteinmpnn": "proteinmpnn_v_48_020.pt",
+    "solublempnn": "solublempnn_v_48_020.pt",
+    "ligandmpnn": "ligandmpnn_v_32_010_25.pt",
+}
 TOKENS = [str(t) for t in MPNN_TOKEN_ENCODING.idx_to_token]
 LETTER_OF = {code: letter for letter, code in THREE.items()}
 UNKNOWN = "UNK"

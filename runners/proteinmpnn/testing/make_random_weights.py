@@ -51,6 +51,7 @@ def main():
     torch.manual_seed(args.seed)
     args.folder.mkdir(parents=True, exist_ok=True)
     torch.save(checkpoint(ProteinMPNN()), args.folder / "proteinmpnn_v_48_020.pt")
+    torch.save(checkpoint(ProteinMPNN()), args.folder / "solublempnn_v_48_020.pt")
     torch.save(checkpoint(LigandMPNN()), args.folder / "ligandmpnn_v_32_010_25.pt")
     (args.folder / "RANDOM_WEIGHTS").write_text(
         "The weights in this folder are random. What they predict has no meaning.\n"
