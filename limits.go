@@ -21,6 +21,10 @@ type ModelLimits struct {
 	MinTokens int `json:"min_tokens,omitempty"` // that one structure needs
 	MinAtoms  int `json:"min_atoms,omitempty"`  // other than hydrogen that one structure needs
 
+	// VariableDomains: the model folds the variable domains of antibodies alone: one, or a heavy and a light one. Chains
+	// are cut to them.
+	VariableDomains bool `json:"variable_domains,omitempty"`
+
 	LigandForms []string `json:"ligand_forms,omitempty"` // of FormSMILES and FormCCD; empty: both
 	SMILES      int      `json:"smiles,omitempty"`       // ligands of a SMILES, copies not counted
 	// Dictionary is a date, as 2006-01-02, after which the model's dictionary of components has no entries; empty: not

@@ -217,6 +217,7 @@ func (v *validation) sequences() {
 	v.sequenceLimits()
 	if counted {
 		v.totalLimits()
+		v.variableDomains()
 	}
 	if taken {
 		v.constraintLimits()

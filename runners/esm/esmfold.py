@@ -10,10 +10,9 @@ from transformers.models.esm.openfold_utils import residue_constants as constant
 from transformers.models.esm.openfold_utils.feats import atom14_to_atom37
 from transformers.utils import logging
 
-import cif
 import foldrun
 from document import the_chain
-from foldrun import Failure, Job, pytorch, weights
+from foldrun import Failure, Job, cif, pytorch, weights
 
 # The order in which the model numbers amino acids; the package's tokenizer would add start and end tokens.
 LETTERS = "ARNDCQEGHILKMFPSTWYV"

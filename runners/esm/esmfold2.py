@@ -9,11 +9,10 @@ from transformers import EsmFold2Model
 from transformers.models.esmfold2 import protein_utils as package
 from transformers.utils import logging
 
-import cif
 import foldrun
 from document import check
 from features import Chain, build
-from foldrun import Failure, Job, Watch, pytorch, weights
+from foldrun import Failure, Job, Watch, cif, pytorch, weights
 from foldrun.document import aligned_rows
 
 # Its files, below the weights of the engine; the other model's are in the folder itself.

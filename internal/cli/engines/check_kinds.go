@@ -18,6 +18,9 @@ import (
 const (
 	// checkPeptide is accepted by every model that folds proteins: the A chain of human insulin.
 	checkPeptide = "GIVEQCCTSICSLYQLENYCN"
+	// checkDomain is for models of variable domains of antibodies: the nanobody of PDB entry 9HZJ.
+	checkDomain = "QVQLQESGGGLVQAGGSLRLSCAASGRTFSSYSMGWFRLVPGKEREFVARISSSGGNTYYADSVRGRFTISRDNAKNTVYLQMNSLKPEDTAVYYC" +
+		"AADLLQFGRSSRAADYDYWGQGTQVTVSS"
 	// checkHairpin is a peptide for the engines that look at a structure: chignolin.
 	checkHairpin = "GYDPETGTWG"
 	// checkQuestion is one that every engine for questions can answer.
@@ -48,10 +51,14 @@ var kindChecks = map[pleat.TaskKind]kindCheck{
 	pleat.TaskCompare: checkComparison,
 }
 
-// checkFold folds checkPeptide.
+// checkFold folds checkPeptide, or checkDomain by a model of variable domains.
 func checkFold(w *pleat.Work) (func(pleat.Output) string, error) {
+	sequence := checkPeptide
+	if w.Model.Limits.VariableDomains {
+		sequence = checkDomain
+	}
 	var err error
-	w.Fold, err = foldInput(w.Model, checkPeptide, map[string]any{})
+	w.Fold, err = foldInput(w.Model, sequence, map[string]any{})
 	return foldOutcome, err
 }
 

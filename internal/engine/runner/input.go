@@ -141,6 +141,13 @@ func structureFiles(file, pae string) []inputFile {
 // foldRequests returns one request if the model folds complexes, else one per sequence with a single chain.
 func (a *runnerAttempt) foldRequests() []*predictRequest {
 	f := a.work.Fold
+	if a.work.Model.Limits.VariableDomains {
+		folded, notes := pleat.VariableDomains(f.Sequences)
+		a.notes = append(a.notes, notes.Texts()...)
+		request := foldRequest(f, pleat.HeavyFirst(folded))
+		request.sequences = folded
+		return []*predictRequest{request}
+	}
 	if a.work.Model.Has(pleat.FeatureComplex) {
 		request := foldRequest(f, f.Sequences)
 		for _, al := range f.Alignments {

@@ -1,4 +1,4 @@
-"""Protein chains as mmCIF. Pure: standard library only."""
+"""Protein chains as mmCIF. Standard library only."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Atom:
     residue: int  # its index in the chain, from 0
     name: str  # in amino acids the first letter is the element
     position: Sequence[float]  # x, y, z in Å
-    confidence: float  # pLDDT from 0 to 100, for the column of B factors
+    b: float  # for the column of B factors: pLDDT from 0 to 100, or a predicted RMSD in Å
 
 
 @dataclass
@@ -51,6 +51,6 @@ def write(chains: Sequence[Chain]) -> str:
             number, name = atom.residue + 1, chain.residues[atom.residue]
             lines.append(
                 f"ATOM {serial} {atom.name[0]} {atom.name} . {name} {chain.name} {entity} {number} ? "
-                f"{x:.3f} {y:.3f} {z:.3f} 1.00 {atom.confidence:.2f} {number} {chain.name} 1"
+                f"{x:.3f} {y:.3f} {z:.3f} 1.00 {atom.b:.2f} {number} {chain.name} 1"
             )
     return "\n".join(lines) + "\n#\n"
