@@ -39,14 +39,28 @@ func (l *engineServer) run(name string, test func(t *testing.T)) {
 
 // startEngines starts a server with the engine and others. It skips the test if the engine is not installed.
 func startEngines(t *testing.T, engine string, others ...string) *engineServer {
+	var needs []string
+	if _, err := os.Stat(filepath.Join("..", "..", "runners", engine, "testing",
+		"make_random_weights.py")); err == nil {
+		needs = append(needs, engine)
+	}
+	return startWith(t, os.Getenv("PLEAT_WEIGHTS"), needs, engine, others...)
+}
+
+// startTrained is startEngines with the released weights of the engine.
+func startTrained(t *testing.T, engine string, others ...string) *engineServer {
+	return startWith(t, os.Getenv("PLEAT_TEST_TRAINED_WEIGHTS"), []string{engine}, engine, others...)
+}
+
+// startWith starts a server with the engine and others, and the weights of a folder, which must have some.
+func startWith(t *testing.T, weights string, folders []string, engine string, others ...string) *engineServer {
 	if os.Getenv("PLEAT_TEST_ENGINES") == "" {
 		t.Skip("needs real engines: scripts/with-engines go test -run RealEngines ./test/engines")
 	}
-	data, weights := os.Getenv("PLEAT_ENGINE_DATA"), os.Getenv("PLEAT_WEIGHTS")
+	data := os.Getenv("PLEAT_ENGINE_DATA")
 	needs := []string{filepath.Join(data, engine, "venv")}
-	if _, err := os.Stat(filepath.Join("..", "..", "runners", engine, "testing",
-		"make_random_weights.py")); err == nil {
-		needs = append(needs, filepath.Join(weights, engine))
+	for _, name := range folders {
+		needs = append(needs, filepath.Join(weights, name))
 	}
 	for _, dir := range needs {
 		if _, err := os.Stat(dir); err != nil {
