@@ -28,7 +28,7 @@ import (
 // Model and Version name the engine; Version changes whenever results may.
 const (
 	Model   = "mini"
-	Version = "1.0.0"
+	Version = "1.1.0"
 )
 
 // The lengths of chains that the engine accepts, in residues.

@@ -25,38 +25,54 @@ type side struct {
 	centre  vec3 // CB, from which neighbours are counted
 	reach   float64
 	glycine bool
+	bridged bool // a cysteine in a disulfide, which stays as it is
 	chi     rotamer
 	// options are the rotamers that improve tries, and neighbor the residues whose atoms can touch this one.
 	options  []rotamer
 	neighbor []int
 }
 
+// backbone is what side chains are built on: the residues of one or several chains.
+type backbone struct {
+	aa []int // as in walk
+	at []residue
+	// previous is the C before each residue, and joined reports that it is that of the residue before in at. Where no
+	// residue is before, it has an ideal place.
+	previous []vec3
+	joined   []bool
+}
+
+// backbone returns the backbone of a walk, which is one chain.
+func (w *walk) backbone() *backbone {
+	b := &backbone{aa: w.aa, at: w.at, previous: make([]vec3, w.n), joined: make([]bool, w.n)}
+	b.previous[0] = ideal(&w.at[0], w.phi[0])
+	for i := 1; i < w.n; i++ {
+		b.previous[i], b.joined[i] = w.at[i-1].c, true
+	}
+	return b
+}
+
+// ideal returns where the C before a residue is at phi in degrees.
+func ideal(r *residue, phi float64) vec3 {
+	s, c := math.Sincos(phi * radian)
+	return newBond(1.329, 121.7).position(r.c, r.a, r.n, s, c)
+}
+
 // dressUp builds all heavy atoms on w's backbone and returns the remaining side-chain overlap. It returns false
 // once stopped.
 func dressUp(w *walk, stop func() bool) (chain structure.Chain, overlap float64, ok bool) {
-	sides := make([]side, w.n)
+	sides, overlap, ok := w.backbone().pack(stop)
+	if !ok {
+		return chain, 0, false
+	}
+	return assemble(w, sides), overlap, true
+}
+
+// pack places the side chains and returns their remaining overlap. It returns false once stopped.
+func (b *backbone) pack(stop func() bool) (sides []side, overlap float64, ok bool) {
+	sides = make([]side, len(b.at))
 	for i := range sides {
-		s := &sides[i]
-		r := &w.at[i]
-		s.t = &templates[w.aa[i]]
-		s.at[0], s.at[1], s.at[2], s.at[3], s.o = r.n, r.a, r.c, r.b, r.o
-		s.centre = r.b
-		s.glycine = s.t.comp == "GLY"
-		s.n = 4 + len(s.t.parts)
-		switch {
-		case s.glycine:
-			s.n = 3
-		case s.t.comp == "PRO":
-			s.n = 6
-			s.at[3] = newBond(1.530, 103.0).position(r.c, r.n, r.a, math.Sin(-121*radian), math.Cos(-121*radian))
-		}
-		s.options = options(s.t)
-		for k := range s.options {
-			s.build(w, i, &s.options[k])
-			for _, p := range s.at[3:max(3, s.n)] {
-				s.reach = max(s.reach, math.Sqrt(dist2(p, s.centre)))
-			}
-		}
+		sides[i].start(b, i)
 	}
 	for i := range sides {
 		for j := range sides {
@@ -66,24 +82,51 @@ func dressUp(w *walk, stop func() bool) (chain structure.Chain, overlap float64,
 				sides[i].neighbor = append(sides[i].neighbor, j)
 			}
 		}
-		sides[i].set(w, i, &sides[i].options[0])
+		sides[i].set(b, i, &sides[i].options[0])
 	}
+	bridge(sides)
 	for range passes {
 		changed := false
 		for i := range sides {
 			if stop() {
-				return chain, 0, false
+				return nil, 0, false
 			}
-			changed = sides[i].improve(w, i, sides) || changed
+			changed = sides[i].improve(b, i, sides) || changed
 		}
 		if !changed {
 			break
 		}
 	}
 	for i := range sides {
-		overlap += sides[i].clash(sides[i].around(i, sides), math.Inf(1))
+		if !sides[i].bridged {
+			overlap += sides[i].clash(sides[i].around(b, i, sides), math.Inf(1))
+		}
 	}
-	return assemble(w, sides), overlap, true
+	return sides, overlap, true
+}
+
+// start sets the atoms of residue i that its side chain is built on, its rotamers, and how far they reach.
+func (s *side) start(b *backbone, i int) {
+	r := &b.at[i]
+	s.t = &templates[b.aa[i]]
+	s.at[0], s.at[1], s.at[2], s.at[3], s.o = r.n, r.a, r.c, r.b, r.o
+	s.centre = r.b
+	s.glycine = s.t.comp == "GLY"
+	s.n = 4 + len(s.t.parts)
+	switch {
+	case s.glycine:
+		s.n = 3
+	case s.t.comp == "PRO":
+		s.n = 6
+		s.at[3] = newBond(1.530, 103.0).position(r.c, r.n, r.a, math.Sin(-121*radian), math.Cos(-121*radian))
+	}
+	s.options = options(s.t)
+	for k := range s.options {
+		s.build(b, i, &s.options[k])
+		for _, p := range s.at[3:max(3, s.n)] {
+			s.reach = max(s.reach, math.Sqrt(dist2(p, s.centre)))
+		}
+	}
 }
 
 // options returns a residue's rotamers, with small variations of the first two chi.
@@ -112,20 +155,10 @@ func options(t *template) []rotamer {
 	return out
 }
 
-// before returns the C of the preceding residue, or the ideal position for the first residue.
-func before(w *walk, i int) vec3 {
-	r := &w.at[i]
-	if i > 0 {
-		return w.at[i-1].c
-	}
-	s, c := math.Sincos(w.phi[0] * radian)
-	return newBond(1.329, 121.7).position(r.c, r.a, r.n, s, c)
-}
-
 // build places the side-chain atoms of one rotamer.
-func (s *side) build(w *walk, i int, r *rotamer) {
+func (s *side) build(b *backbone, i int, r *rotamer) {
 	if s.t.comp == "PRO" {
-		s.ring(w, i, r.chi[0])
+		s.ring(b.previous[i], r.chi[0])
 		return
 	}
 	for k := range s.t.parts {
@@ -141,10 +174,10 @@ func (s *side) build(w *walk, i int, r *rotamer) {
 
 // ring closes proline's ring: CD lies in the plane of the preceding peptide bond, CG bridges CD and CB, puckered to
 // the side of sign.
-func (s *side) ring(w *walk, i int, sign float64) {
+func (s *side) ring(previous vec3, sign float64) {
 	n, ca, cb := s.at[0], s.at[1], s.at[3]
 	u := ca.sub(n).unit()
-	v := before(w, i).sub(n)
+	v := previous.sub(n)
 	v = v.sub(u.scale(v.dot(u))).unit()
 	sin, cos := math.Sincos(112 * radian)
 	cd := n.add(u.scale(1.473 * cos)).sub(v.scale(1.473 * sin))
@@ -161,8 +194,8 @@ func (s *side) ring(w *walk, i int, sign float64) {
 }
 
 // set builds rotamer r and records it as the current one.
-func (s *side) set(w *walk, i int, r *rotamer) {
-	s.build(w, i, r)
+func (s *side) set(b *backbone, i int, r *rotamer) {
+	s.build(b, i, r)
 	s.chi = *r
 }
 
@@ -176,7 +209,7 @@ type atom struct {
 func polar(element string) bool { return element == "N" || element == "O" }
 
 // around returns the current atoms near residue i.
-func (s *side) around(i int, all []side) []atom {
+func (s *side) around(b *backbone, i int, all []side) []atom {
 	if s.n <= 4 {
 		return nil
 	}
@@ -190,7 +223,7 @@ func (s *side) around(i int, all []side) []atom {
 	for _, j := range s.neighbor {
 		o := &all[j]
 		add(o.at[1], false)
-		if !(s.t.comp == "PRO" && j == i-1) { // the ring is bonded to the residue before
+		if !(s.t.comp == "PRO" && j == i-1 && b.joined[i]) { // the ring is bonded to the residue before
 			add(o.at[0], true)
 			add(o.at[2], false)
 			add(o.o, true)
@@ -207,20 +240,20 @@ func (s *side) around(i int, all []side) []atom {
 }
 
 // improve sets residue i to its best rotamer with the others fixed, and reports whether it changed.
-func (s *side) improve(w *walk, i int, all []side) bool {
-	if s.n <= 4 {
+func (s *side) improve(b *backbone, i int, all []side) bool {
+	if s.n <= 4 || s.bridged {
 		return false
 	}
-	around := s.around(i, all)
+	around := s.around(b, i, all)
 	best, pick := math.Inf(1), -1
 	for k := range s.options {
-		s.build(w, i, &s.options[k])
+		s.build(b, i, &s.options[k])
 		if e := s.options[k].cost + s.clash(around, best); e < best {
 			best, pick = e, k
 		}
 	}
 	old := s.chi
-	s.set(w, i, &s.options[pick])
+	s.set(b, i, &s.options[pick])
 	return old != s.chi
 }
 
@@ -264,20 +297,7 @@ func assemble(w *walk, sides []side) structure.Chain {
 				Occupancy: 1,
 			})
 		}
-		put("N", "N", s.at[0])
-		put("CA", "C", s.at[1])
-		put("C", "C", s.at[2])
-		put("O", "O", s.o)
-		if !s.glycine {
-			put("CB", "C", s.at[3])
-		}
-		if s.t.comp == "PRO" {
-			put("CG", "C", s.at[4])
-			put("CD", "C", s.at[5])
-		}
-		for k := range s.t.parts {
-			put(s.t.parts[k].name, s.t.parts[k].element, s.at[4+k])
-		}
+		s.each(put)
 		if i == len(sides)-1 {
 			sin, cos := math.Sincos(w.psi[i] * radian)
 			put("OXT", "O", newBond(1.249, 117.0).position(s.at[0], s.at[1], s.at[2], sin, cos))
@@ -285,4 +305,22 @@ func assemble(w *walk, sides []side) structure.Chain {
 		c.Residues[i] = r
 	}
 	return c
+}
+
+// each names the heavy atoms of a residue in the order of the chemical component dictionary, without OXT.
+func (s *side) each(put func(name, element string, p vec3)) {
+	put("N", "N", s.at[0])
+	put("CA", "C", s.at[1])
+	put("C", "C", s.at[2])
+	put("O", "O", s.o)
+	if !s.glycine {
+		put("CB", "C", s.at[3])
+	}
+	if s.t.comp == "PRO" {
+		put("CG", "C", s.at[4])
+		put("CD", "C", s.at[5])
+	}
+	for k := range s.t.parts {
+		put(s.t.parts[k].name, s.t.parts[k].element, s.at[4+k])
+	}
 }

@@ -31,7 +31,7 @@ const (
 	checkUpload = `"files":{"pdb":{"libraryItemId":"00000000-0000-7000-8000-000000000000"}}`
 )
 
-// hairpin is the structure of checkHairpin that mini 1.0.0 predicts:
+// hairpin is the structure of checkHairpin that mini 1.1.0 predicts:
 //
 //	pleat fold --sequence GYDPETGTWG --model mini --seed 1
 //
