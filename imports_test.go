@@ -59,7 +59,7 @@ var layers = [][]string{
 	{"internal/structure", "internal/seal", "internal/sandbox", "internal/fair", "internal/tracing",
 		"internal/yamltree", "internal/bcif", "internal/compressed"},
 	{""}, // package pleat
-	{"internal/chem"},
+	{"internal/chem", "internal/antibody"},
 	{"internal/words", "internal/clock"},
 }
 
