@@ -82,6 +82,7 @@ func (r *Result) Scores() []Score {
 			}
 		}
 		add("meanPLDDT", p.MeanPLDDT)
+		add("predictedRmsd", p.PredictedRMSD)
 		add("ptm_score", p.PTM)
 		add("iptm_score", p.IPTM)
 		add("max_pae_score", p.MaxPAE)
@@ -163,6 +164,7 @@ type ScoreColumn struct {
 // scoreColumns are the columns by the part of their names before a dot, in the order of a table.
 var scoreColumns = []ScoreColumn{
 	{Name: "meanPLDDT", Unit: "0 to 100", HigherBetter: true},
+	{Name: "predictedRmsd", Unit: "Å"},
 	{Name: "ptm_score", Unit: "0 to 1", HigherBetter: true},
 	{Name: "iptm_score", Unit: "0 to 1", HigherBetter: true},
 	{Name: "max_pae_score", Unit: "Å"},
@@ -184,7 +186,11 @@ func ScoreNames() []string {
 }
 
 // otherScoreNames are the names that scores have elsewhere: in results, in events and in the Python client.
-var otherScoreNames = map[string]string{"meanPLLDT": "meanPLDDT", "mean_plddt": "meanPLDDT"}
+var otherScoreNames = map[string]string{
+	"meanPLLDT":      "meanPLDDT",
+	"mean_plddt":     "meanPLDDT",
+	"predicted_rmsd": "predictedRmsd",
+}
 
 // ColumnOf describes the column of a score by its name, or the one that the score has elsewhere; false if no score has
 // such a name. The column has its own name, with the chains of the one that was asked for.

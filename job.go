@@ -162,14 +162,17 @@ func Elapsed(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
 
 // Prediction holds the scores of one predicted structure. A score that the engine does not give is nil.
 type Prediction struct {
-	Sequence   SequenceID `json:"sequence_id,omitempty"` // empty: the whole complex
-	Chains     []string   `json:"chains"`
-	MeanPLDDT  *float64   `json:"mean_plddt"` // 0–100
-	PTM        *float64   `json:"ptm"`        // 0–1
-	IPTM       *float64   `json:"iptm"`       // 0–1
-	MaxPAE     *float64   `json:"max_pae"`    // Å
-	Affinity   *Affinity  `json:"affinity,omitempty"`
-	Confidence string     `json:"confidence,omitempty"` // what the engine's confidence means, in words
+	Sequence  SequenceID `json:"sequence_id,omitempty"` // empty: the whole complex
+	Chains    []string   `json:"chains"`
+	MeanPLDDT *float64   `json:"mean_plddt"` // 0–100
+	// PredictedRMSD is the mean over residues of the error that some models state in place of pLDDT, in Å: lower is
+	// better.
+	PredictedRMSD *float64  `json:"mean_predicted_rmsd,omitempty"`
+	PTM           *float64  `json:"ptm"`     // 0–1
+	IPTM          *float64  `json:"iptm"`    // 0–1
+	MaxPAE        *float64  `json:"max_pae"` // Å
+	Affinity      *Affinity `json:"affinity,omitempty"`
+	Confidence    string    `json:"confidence,omitempty"` // what the engine's confidence means, in words
 	// Pairs holds interface scores per pair of chains, where the engine gives a PAE and there are several chains.
 	Pairs []PairScore `json:"pairs,omitempty"`
 	// Templates says how near the structure is to each template of its chains.
@@ -277,6 +280,7 @@ const (
 	ArtifactPAE       ArtifactKind = "pae_json"
 	ArtifactPAEPlot   ArtifactKind = "pae_plot"
 	ArtifactPLDDTPlot ArtifactKind = "plddt_plot"
+	ArtifactRMSDPlot  ArtifactKind = "predicted_rmsd_plot"
 	ArtifactCoverage  ArtifactKind = "msa_coverage_plot"
 	ArtifactMSA       ArtifactKind = "msa"
 	ArtifactMetrics   ArtifactKind = "metrics_json"
@@ -307,8 +311,8 @@ const (
 
 // ArtifactKinds are all kinds of artifact.
 var ArtifactKinds = []ArtifactKind{
-	ArtifactCIF, ArtifactPDB, ArtifactPAE, ArtifactPAEPlot, ArtifactPLDDTPlot, ArtifactCoverage, ArtifactMSA,
-	ArtifactMetrics, ArtifactConfig, ArtifactCitations, ArtifactPlots, ArtifactArchive, ArtifactTopology,
+	ArtifactCIF, ArtifactPDB, ArtifactPAE, ArtifactPAEPlot, ArtifactPLDDTPlot, ArtifactRMSDPlot, ArtifactCoverage,
+	ArtifactMSA, ArtifactMetrics, ArtifactConfig, ArtifactCitations, ArtifactPlots, ArtifactArchive, ArtifactTopology,
 	ArtifactTrajectory, ArtifactEnergies, ArtifactDynamics, ArtifactAnswer, ArtifactFacts, ArtifactJobYAML,
 	ArtifactDesign, ArtifactDesignTable, ArtifactDesignReport, ArtifactDesigns, ArtifactDesignSpec,
 	ArtifactDesignPlot, ArtifactOther,

@@ -82,9 +82,10 @@ type NotifiedResult struct {
 
 // NotifiedPrediction is the confidence of a predicted structure. null: the model gives none.
 type NotifiedPrediction struct {
-	MeanPLDDT *float64 `json:"mean_plddt" doc:"Mean pLDDT, 0 to 100."`
-	PTM       *float64 `json:"ptm_score" doc:"pTM, 0 to 1."`
-	IPTM      *float64 `json:"iptm_score" doc:"ipTM, 0 to 1; null for a single chain."`
+	MeanPLDDT     *float64 `json:"mean_plddt" doc:"Mean pLDDT, 0 to 100."`
+	PredictedRMSD *float64 `json:"predicted_rmsd" doc:"Mean over the residues of the predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT."`
+	PTM           *float64 `json:"ptm_score" doc:"pTM, 0 to 1."`
+	IPTM          *float64 `json:"iptm_score" doc:"ipTM, 0 to 1; null for a single chain."`
 }
 
 // NotifiedWorkflow is a workflow that ended.

@@ -56,7 +56,8 @@ type Prediction struct {
 	Prediction       bool    `json:"prediction" doc:"Whether there is a prediction."`
 	Error            *string `json:"error" doc:"Why there is no prediction; null if there is no failure."`
 
-	MeanPLLDT *float64 `json:"meanPLLDT" doc:"Mean pLDDT, 0 to 100."`
+	MeanPLLDT     *float64 `json:"meanPLLDT" doc:"Mean pLDDT, 0 to 100."`
+	PredictedRMSD *float64 `json:"predictedRmsd" doc:"Mean over the residues of the predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT."`
 	// Two spellings of one number: the interface has both.
 	ExecutionMinutes float64 `json:"executionTimeInMinutes" doc:"Time from the start of the first attempt to the end; 0 until the run has ended."`
 	ExecutionSnake   float64 `json:"execution_time_in_minutes" doc:"The same as executionTimeInMinutes."`
@@ -66,6 +67,7 @@ type Prediction struct {
 	Coverage  *string `json:"msa_coverage_plot_url"`
 	PAEPlot   *string `json:"pae_plot_url"`
 	PLDDTPlot *string `json:"plddt_plot_url"`
+	RMSDPlot  *string `json:"predicted_rmsd_plot_url"`
 	Metrics   *string `json:"metrics_json_url"`
 	Config    *string `json:"config_json_url"`
 	Citations *string `json:"citations_bibtex_url"`

@@ -4,20 +4,21 @@ package api
 type JobRow struct {
 	ID string `json:"id" format:"uuid"`
 	Owned
-	JobRunID   string   `json:"jobRunId" format:"uuid"`
-	Name       string   `json:"name"`
-	Status     string   `json:"status" enum:"JobStatus"`
-	IsPublic   bool     `json:"isPublic"`
-	ModelName  string   `json:"modelName"`
-	Stage      string   `json:"stage" doc:"The current stage of the run; empty if it is not known."`
-	Done       int      `json:"done"`
-	Total      int      `json:"total" doc:"0: not known."`
-	MeanPLLDT  *float64 `json:"meanPLLDT"`
-	Error      *string  `json:"error"`
-	Date       Time     `json:"date" doc:"Creation time."`
-	UpdatedAt  Time     `json:"updatedAt"`
-	StartedAt  *Time    `json:"startedAt"`
-	FinishedAt *Time    `json:"finishedAt"`
+	JobRunID      string   `json:"jobRunId" format:"uuid"`
+	Name          string   `json:"name"`
+	Status        string   `json:"status" enum:"JobStatus"`
+	IsPublic      bool     `json:"isPublic"`
+	ModelName     string   `json:"modelName"`
+	Stage         string   `json:"stage" doc:"The current stage of the run; empty if it is not known."`
+	Done          int      `json:"done"`
+	Total         int      `json:"total" doc:"0: not known."`
+	MeanPLLDT     *float64 `json:"meanPLLDT"`
+	PredictedRMSD *float64 `json:"predictedRmsd" doc:"Mean over the residues of the predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT."`
+	Error         *string  `json:"error"`
+	Date          Time     `json:"date" doc:"Creation time."`
+	UpdatedAt     Time     `json:"updatedAt"`
+	StartedAt     *Time    `json:"startedAt"`
+	FinishedAt    *Time    `json:"finishedAt"`
 }
 
 // JobsFilter narrows GET /v1/jobs. The zero value lists the newest 50.
@@ -57,26 +58,27 @@ type JobDetail struct {
 
 // Run is one execution of a job.
 type Run struct {
-	ID         string             `json:"id" format:"uuid"`
-	Number     int                `json:"number" doc:"Counted from 1."`
-	Status     string             `json:"status" enum:"JobStatus"`
-	MSAStatus  string             `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"JobStatus"`
-	ModelName  string             `json:"modelName"`
-	WeightSet  string             `json:"weightSet"`
-	Method     string             `json:"method"`
-	Engine     string             `json:"engine" doc:"Name and version of the engine; empty until a worker has started the run."`
-	Seed       string             `json:"seed"`
-	MeanPLDDT  *float64           `json:"meanPLLDT" doc:"Mean pLDDT of the first structure, like the two scores that follow; null before the run has completed, and if the model gives none."`
-	PTM        *float64           `json:"ptm_score"`
-	IPTM       *float64           `json:"iptm_score"`
-	Cached     bool               `json:"cached" doc:"Whether its results are those of an earlier run with the same input, parameters and seed."`
-	CreatedAt  Time               `json:"createdAt"`
-	StartedAt  *Time              `json:"startedAt"`
-	FinishedAt *Time              `json:"finishedAt"`
-	Seconds    float64            `json:"executionSeconds" doc:"Time from the start of the first attempt to the end; 0 until the run has ended."`
-	Timings    map[string]float64 `json:"timings" doc:"Seconds per stage."`
-	Notes      []string           `json:"notes"`
-	Failure    *Failure           `json:"failure,omitempty" doc:"Present if the run ended without a result."`
+	ID            string             `json:"id" format:"uuid"`
+	Number        int                `json:"number" doc:"Counted from 1."`
+	Status        string             `json:"status" enum:"JobStatus"`
+	MSAStatus     string             `json:"msaStatus" doc:"PENDING: no alignment was made." enum:"JobStatus"`
+	ModelName     string             `json:"modelName"`
+	WeightSet     string             `json:"weightSet"`
+	Method        string             `json:"method"`
+	Engine        string             `json:"engine" doc:"Name and version of the engine; empty until a worker has started the run."`
+	Seed          string             `json:"seed"`
+	MeanPLDDT     *float64           `json:"meanPLLDT" doc:"Mean pLDDT of the first structure, like the two scores that follow; null before the run has completed, and if the model gives none."`
+	PredictedRMSD *float64           `json:"predictedRmsd" doc:"Mean over the residues of the first structure's predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT."`
+	PTM           *float64           `json:"ptm_score"`
+	IPTM          *float64           `json:"iptm_score"`
+	Cached        bool               `json:"cached" doc:"Whether its results are those of an earlier run with the same input, parameters and seed."`
+	CreatedAt     Time               `json:"createdAt"`
+	StartedAt     *Time              `json:"startedAt"`
+	FinishedAt    *Time              `json:"finishedAt"`
+	Seconds       float64            `json:"executionSeconds" doc:"Time from the start of the first attempt to the end; 0 until the run has ended."`
+	Timings       map[string]float64 `json:"timings" doc:"Seconds per stage."`
+	Notes         []string           `json:"notes"`
+	Failure       *Failure           `json:"failure,omitempty" doc:"Present if the run ended without a result."`
 }
 
 // Failure says why a run ended without a result.
@@ -115,15 +117,16 @@ type ViewSequence struct {
 
 // ScoredChains is what one structure scored.
 type ScoredChains struct {
-	SequenceID string      `json:"sequenceId,omitempty" doc:"The sequence that was folded; absent: the whole complex."`
-	Chains     []string    `json:"chains"`
-	MeanPLLDT  *float64    `json:"meanPLLDT"`
-	PTM        *float64    `json:"ptm_score"`
-	IPTM       *float64    `json:"iptm_score"`
-	MaxPAE     *float64    `json:"max_pae_score"`
-	Confidence string      `json:"confidence" doc:"The meaning of the confidence scores."`
-	Pairs      []PairScore `json:"pairs" doc:"Scores of the interfaces between two chains."`
-	Affinity   *Affinity   `json:"affinity_result_raw_json,omitempty"`
+	SequenceID    string      `json:"sequenceId,omitempty" doc:"The sequence that was folded; absent: the whole complex."`
+	Chains        []string    `json:"chains"`
+	MeanPLLDT     *float64    `json:"meanPLLDT"`
+	PredictedRMSD *float64    `json:"predictedRmsd" doc:"Mean over the residues of the predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT."`
+	PTM           *float64    `json:"ptm_score"`
+	IPTM          *float64    `json:"iptm_score"`
+	MaxPAE        *float64    `json:"max_pae_score"`
+	Confidence    string      `json:"confidence" doc:"The meaning of the confidence scores."`
+	Pairs         []PairScore `json:"pairs" doc:"Scores of the interfaces between two chains."`
+	Affinity      *Affinity   `json:"affinity_result_raw_json,omitempty"`
 
 	Templates []TemplateScore `json:"templates,omitempty" doc:"How near the structure is to each template; present if the job has templates."`
 }

@@ -94,15 +94,16 @@ type FoldedDesigns struct {
 
 // DesignFold is a fold of a design, in the workflow that made the design.
 type DesignFold struct {
-	DesignID   string   `json:"designId"`
-	JobID      string   `json:"jobId" format:"uuid"`
-	JobRunID   string   `json:"jobRunId" format:"uuid"`
-	ModelName  string   `json:"modelName"`
-	Status     string   `json:"status" enum:"JobStatus"`
-	MeanPLDDT  *float64 `json:"mean_plddt" doc:"0 to 100; null until the fold is COMPLETED."`
-	PTM        *float64 `json:"ptm_score" doc:"0 to 1."`
-	IPTM       *float64 `json:"iptm_score" doc:"0 to 1."`
-	BinderRMSD *float64 `json:"binder_rmsd" doc:"Å over the backbone of the binder, with the targets superposed; null until the fold is COMPLETED."`
+	DesignID      string   `json:"designId"`
+	JobID         string   `json:"jobId" format:"uuid"`
+	JobRunID      string   `json:"jobRunId" format:"uuid"`
+	ModelName     string   `json:"modelName"`
+	Status        string   `json:"status" enum:"JobStatus"`
+	MeanPLDDT     *float64 `json:"mean_plddt" doc:"0 to 100; null until the fold is COMPLETED."`
+	PredictedRMSD *float64 `json:"predicted_rmsd" doc:"In Å, lower is better: what some models give in place of pLDDT."`
+	PTM           *float64 `json:"ptm_score" doc:"0 to 1."`
+	IPTM          *float64 `json:"iptm_score" doc:"0 to 1."`
+	BinderRMSD    *float64 `json:"binder_rmsd" doc:"Å over the backbone of the binder, with the targets superposed; null until the fold is COMPLETED."`
 }
 
 // WorkflowTask is a workflow's task with its result.

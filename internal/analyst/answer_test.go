@@ -232,6 +232,53 @@ func TestPredictionIsRated(t *testing.T) {
 	}
 }
 
+// A model's predicted RMSD answers the questions about confidence, in Å, low values being good. It is no pLDDT.
+func TestPredictedRMSDIsTold(t *testing.T) {
+	s := load(t, "1ubi")
+	for i := range s.Chains[0].Residues {
+		v := 0.25
+		if i >= 70 {
+			v = 2
+		}
+		s.Chains[0].Residues[i].PredictedRMSD = &v
+	}
+	f := mustDigest(t, s, facts.Extra{Predicted: true})
+	for question, says := range map[string][]string{
+		"How confident is the model?": {
+			"Low predicted error, uncertain parts. Mean predicted RMSD 0.39 Å", "expect 3 Å or more",
+			"6 of 76 are above 1.5 Å: LEU 71 to GLY 76",
+		},
+		"Which residues are uncertain?":                     {"6 of 76 are above 1.5 Å: LEU 71 to GLY 76"},
+		"Which residues are most reliable?":                 {"70 of 76 are at 0.5 Å or below: MET 1 to VAL 70"},
+		"How confident is residue 75?":                      {"has a mean predicted RMSD of 2.00 Å", structure.RMSDInstead},
+		"What is the mean pLDDT?":                           {"gives it in place of pLDDT", "gives no pLDDT but"},
+		"What is the predicted RMSD of residues 1 to 5?":    {"has a mean predicted RMSD of 0.25 Å"},
+		"Which residues have a predicted RMSD above 1.5 Å?": {"6 of 76", "LEU 71"},
+		"Which lysines have a predicted RMSD below 1.5?":    {"7 of 76", "LYS 6"},
+		"Is residue 3 buried?":                              {"predicted RMSD 0.25 Å"},
+		"Which residues could I mutate?":                    {"have a predicted RMSD above 1.5 Å, where their place is not sure"},
+		"Give me a summary.":                                {"mean predicted RMSD 0.39 Å (low is good)"},
+	} {
+		r := Answer(f, question)
+		for _, text := range says {
+			if r.Abstained || !strings.Contains(r.Text, text) {
+				t.Errorf("%q: no %q in\n%s", question, text, r.Text)
+			}
+		}
+		if strings.Contains(r.Text, "has a mean pLDDT") || strings.Contains(r.Text, "pLDDT 0.") {
+			t.Errorf("%q is answered by pLDDT:\n%s", question, r.Text)
+		}
+	}
+	if r := Answer(f, "Which residues have a pLDDT below 70?"); !r.Abstained ||
+		!strings.Contains(r.Text, structure.RMSDInstead) {
+		t.Errorf("a bound of pLDDT is applied to predicted RMSD:\n%s", r.Text)
+	}
+	plain := mustDigest(t, load(t, "1ubi"), facts.Extra{})
+	if r := Answer(plain, "Which residues have a predicted RMSD above 1.5 Å?"); !r.Abstained {
+		t.Errorf("a structure without predicted RMSD is asked for it:\n%s", r.Text)
+	}
+}
+
 // Sulfurs that are close without a bond are named where they are what the question asks about.
 func TestCloseSulfursOfTheQuestion(t *testing.T) {
 	s := load(t, "1crn")

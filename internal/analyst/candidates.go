@@ -77,6 +77,10 @@ func (q *query) addMostExposed(p *part, free []int) {
 	if len(low) > 0 {
 		p.add("%d of them have a pLDDT of 70 or below, where their place is not sure. ", len(low))
 	}
+	uncertain := keep(free, func(i int) bool { return q.x.Sites[i].RMSD > facts.UncertainRMSD })
+	if len(uncertain) > 0 {
+		p.add("%d of them have a predicted RMSD above 1.5 Å, where their place is not sure. ", len(uncertain))
+	}
 }
 
 // terminus names the end of its chain that a residue is; empty where it is none.

@@ -35,6 +35,13 @@ func (r *reader) condition(it item) *condition {
 		}
 		return r.newCondition(ofLimit, fmt.Sprintf("below a pLDDT of %g", it.value),
 			func(s *facts.Site) bool { return s.PLDDT < it.value })
+	case "@rmsd":
+		if it.above {
+			return r.newCondition(ofRMSD, fmt.Sprintf("at a predicted RMSD of %g Å or more", it.value),
+				func(s *facts.Site) bool { return s.RMSD >= it.value })
+		}
+		return r.newCondition(ofRMSD, fmt.Sprintf("below a predicted RMSD of %g Å", it.value),
+			func(s *facts.Site) bool { return s.RMSD < it.value })
 	case "@residue":
 		return r.placeCondition(it.mention)
 	case "@ligand":

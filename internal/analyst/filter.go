@@ -18,14 +18,17 @@ const (
 	ofState    property = "state"    // in a helix
 	ofSurface  property = "surface"  // buried, exposed
 	ofLimit    property = "limit"    // with a pLDDT below 70
+	ofRMSD     property = "rmsd"     // with a predicted RMSD above 1.5 Å
 	ofDistance property = "distance" // within 5 Å of ZN 202
 	ofPlace    property = "place"    // in residues 5 to 12
 	ofChain    property = "chain"    // in chain B
 )
 
 // certainties are what properties rest on, other than measurement: secondary structure and exposure follow from rules
-// over distances, and pLDDT is a model's estimate.
-var certainties = map[property]Certainty{ofLimit: Estimated, ofState: Geometric, ofSurface: Geometric}
+// over distances, and pLDDT and predicted RMSD are estimates of a model.
+var certainties = map[property]Certainty{
+	ofLimit: Estimated, ofRMSD: Estimated, ofState: Geometric, ofSurface: Geometric,
+}
 
 // condition is one predicate over residues, with its canonical English wording.
 type condition struct {

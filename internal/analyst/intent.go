@@ -131,7 +131,7 @@ func (q *query) byShape() string {
 		return q.byRelation("residues")
 	case q.relation != nil:
 		return q.byRelation("contacts")
-	case !q.conds.on(ofName, ofState, ofSurface, ofLimit):
+	case !q.conds.on(ofName, ofState, ofSurface, ofLimit, ofRMSD):
 		return q.byNoun()
 	case points && !asks && !q.every && !q.conds.negated():
 		return "residue"

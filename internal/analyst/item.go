@@ -13,7 +13,7 @@ type item struct {
 	text    string // as the question has it
 	names   []string
 	mention mention // of @residue
-	// value is a radius in Å, a pH, a bound of pLDDT, or an ordinal (-1: the last).
+	// value is a radius in Å, a pH, a bound of pLDDT or predicted RMSD, or an ordinal (-1: the last).
 	value float64
 	above bool // value is the least, not the most
 	// unclear says in a sentence why it cannot be told what the item means; empty where it can.

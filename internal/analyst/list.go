@@ -14,7 +14,7 @@ import (
 
 func (q *query) overview() part {
 	p := part{sure: Geometric}
-	if q.f.Confidence != nil {
+	if q.f.Confidence != nil || q.f.PredictedRMSD != nil {
 		p.sure = Estimated
 	}
 	p.text, p.cited = q.f.Summary()

@@ -3,6 +3,7 @@ package analyst
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -136,7 +137,7 @@ func (q *query) noConfidence() string {
 // unknown says why a metric is not known of this structure or for what the question asks; empty where it is.
 func (q *query) unknown() string {
 	switch topic := q.topic.Name; {
-	case topic == "confidence" && !q.x.HasConfidence:
+	case topic == "confidence" && !q.x.HasConfidence && !q.x.HasRMSD:
 		return q.noConfidence()
 	case topic == "charge" && (q.pH < 0 || q.pH > 14):
 		return fmt.Sprintf("A pH lies between 0 and 14; %g does not.", q.pH)
@@ -494,17 +495,53 @@ func confidenceOf(q *query, p *part, g group) {
 	}
 }
 
+// rmsdOf is confidenceOf for a model that gives a predicted RMSD in place of pLDDT: low values are good.
+func rmsdOf(q *query, p *part, g group) {
+	rmsd := func(i int) float64 { return q.x.Sites[i].RMSD }
+	known := keep(g.sites, func(i int) bool { return !math.IsNaN(rmsd(i)) })
+	if len(known) == 0 {
+		p.add("has no predicted RMSD")
+		return
+	}
+	byRMSD := func(i, j int) int { return cmp.Compare(rmsd(i), rmsd(j)) }
+	low, high := slices.MinFunc(known, byRMSD), slices.MaxFunc(known, byRMSD)
+	sum := 0.0
+	for _, i := range known {
+		sum += rmsd(i)
+	}
+	bound, passes := "above 1.5 Å", func(i int) bool { return rmsd(i) > facts.UncertainRMSD }
+	switch {
+	case q.has["doubt"] || q.negated:
+	case q.has["sure"]:
+		bound, passes = "at 0.5 Å or below", func(i int) bool { return rmsd(i) <= 0.5 }
+	case q.has["trust"] && q.says("which where list"):
+		bound, passes = "at 1.5 Å or below", func(i int) bool { return rmsd(i) <= facts.UncertainRMSD }
+	}
+	chosen := keep(known, passes)
+	p.add("has a mean predicted RMSD of %.2f Å, from %s with %.2f to %s with %.2f; %d of %d %s %s",
+		sum/float64(len(known)), q.x.Sites[low].Ref, rmsd(low), q.x.Sites[high].Ref, rmsd(high), len(chosen), len(known),
+		words.Plural(len(chosen), "is", "are"), bound)
+	if len(chosen) > 0 {
+		p.add(": %s", q.ranges(p, chosen))
+	}
+}
+
 // confidence rates the whole prediction in the words of its page, unless the question is about a part.
 func (q *query) confidence() part {
-	v := q.f.Verdict
+	v, of := q.f.Verdict, confidenceOf
+	if !q.x.HasConfidence && q.x.HasRMSD {
+		topic := *q.topic
+		topic.Remark = structure.RMSDInstead + " It is the model's own estimate, not a measurement."
+		q.topic, of = &topic, rmsdOf
+	}
 	if v == nil || len(q.filter()) > 0 {
-		return q.measure(confidenceOf)
+		return q.measure(of)
 	}
 	verdict := v.Title + ". " + strings.Join(v.Lines, " ")
 	if v.Tone == "unknown" {
 		return refusal("%s", verdict)
 	}
-	p := q.measure(confidenceOf)
+	p := q.measure(of)
 	p.sure, p.text = Estimated, verdict+"\n"+p.text
 	if q.f.Meaning != "" {
 		p.text += fmt.Sprintf(" In the words of its engine, this confidence is “%s”.", q.f.Meaning)

@@ -150,6 +150,8 @@ func (q *query) cannotTell(c *condition) string {
 	switch {
 	case c.property == ofLimit && !q.x.HasConfidence:
 		return q.noConfidence()
+	case c.property == ofRMSD && !q.x.HasRMSD:
+		return "No predicted RMSD is known for this structure."
 	case c.property == ofState && protein && !defined:
 		return "Secondary structure is known of protein residues, and none of these is one."
 	case c.property == ofSurface && protein && q.x.HasSurface && !defined:

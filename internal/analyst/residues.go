@@ -34,7 +34,7 @@ func (q *query) residuesWith() part {
 		case len(subject) == 0:
 			p.add("%s: 0 of %s%s are %s, so none is %s.", q.noOrNone(), residues(len(from)), base.that(), noun, rest)
 			return p
-		case names && len(subject) <= maxNamed && len(rest) == 1 && rest.only(ofSurface, ofState, ofLimit):
+		case names && len(subject) <= maxNamed && len(rest) == 1 && rest.only(ofSurface, ofState, ofLimit, ofRMSD):
 			q.addNamed(&p, base, noun, rest[0])
 			return p
 		case q.asksYesOrNo() || len(hits) == 0:
@@ -127,6 +127,8 @@ func (q *query) predicate(c *condition, site int) string {
 		return fmt.Sprintf("not %s (%s)", c, facts.StateName(s.State))
 	case c.property == ofLimit:
 		return fmt.Sprintf("at a pLDDT of %.1f", s.PLDDT)
+	case c.property == ofRMSD:
+		return fmt.Sprintf("at a predicted RMSD of %.2f Å", s.RMSD)
 	}
 	return "not " + c.String()
 }
@@ -205,6 +207,9 @@ func (q *query) properties(i int) string {
 	}
 	if q.x.HasConfidence {
 		list = append(list, fmt.Sprintf("pLDDT %.1f", s.PLDDT))
+	}
+	if q.x.HasRMSD {
+		list = append(list, fmt.Sprintf("predicted RMSD %.2f Å", s.RMSD))
 	}
 	if len(list) == 0 {
 		return ""

@@ -218,7 +218,7 @@ func (s *scanner) read(rule string, m []string) []item {
 		return s.chainEnd(m)
 	case "@radius":
 		return s.radius(m)
-	case "@ph":
+	case "@ph", "@rmsd":
 		return []item{valueItem(rule, m[1:])}
 	case "@limit":
 		return s.limit(m)

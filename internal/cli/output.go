@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -76,6 +77,22 @@ func Rows[T any](head []string, list []T, row func(*T) []string) [][]string {
 		rows = append(rows, row(&list[i]))
 	}
 	return rows
+}
+
+// RMSDColumn is the head of the column of predicted RMSD in Å, which few models give.
+const RMSDColumn = "PREDICTED RMSD"
+
+// WithoutEmpty returns a table without a column in which every row has a dash.
+func WithoutEmpty(rows [][]string, head string) [][]string {
+	at := slices.Index(rows[0], head)
+	if at < 0 || slices.ContainsFunc(rows[1:], func(row []string) bool { return row[at] != "-" }) {
+		return rows
+	}
+	out := make([][]string, len(rows))
+	for i, row := range rows {
+		out[i] = slices.Delete(slices.Clone(row), at, at+1)
+	}
+	return out
 }
 
 // PrintRows prints a list as the result of a command: with --json as JSON, otherwise as a table with a row for each

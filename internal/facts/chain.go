@@ -37,6 +37,8 @@ type Chain struct {
 	// Secondary is nil where too few residues have a main chain, and outside proteins.
 	Secondary  *Secondary  `json:"secondary_structure,omitempty"`
 	Confidence *Confidence `json:"confidence,omitempty"`
+	// PredictedRMSD is in place of Confidence, or in addition to it.
+	PredictedRMSD *PredictedRMSD `json:"predicted_rmsd,omitempty"`
 	Links
 	// Gyration and EndToEnd are nil where no atom, or no centre of an end, is there.
 	Gyration *float64 `json:"radius_of_gyration_A"`
@@ -84,7 +86,7 @@ func (x *Index) chainFacts(r Polymer) Chain {
 		}
 		c.Secondary = x.secondary(r)
 	}
-	c.Confidence = x.confidence(r.Lo, r.Hi)
+	c.Confidence, c.PredictedRMSD = x.confidence(r.Lo, r.Hi), x.predictedRMSD(r.Lo, r.Hi)
 	c.Gyration = x.gyration(r.sites())
 	if d, ok := x.CentreDistance(r.Lo, r.Hi-1); ok {
 		c.EndToEnd = new(Round(d, 2))

@@ -22,6 +22,23 @@ type Confidence struct {
 	Doubtful []Stretch `json:"stretches_below_70,omitempty"`
 }
 
+// PredictedRMSD summarises the error in Å that some models expect of residues, in place of pLDDT or in addition to it.
+// Lower is better.
+type PredictedRMSD struct {
+	Mean float64 `json:"mean_A"`
+	Max  float64 `json:"max_A"`
+	// Uncertain are the runs of residues above UncertainRMSD.
+	Uncertain []RMSDStretch `json:"stretches_above_1.5,omitempty"`
+}
+
+// RMSDStretch is a run of residues of one chain and its mean predicted RMSD in Å.
+type RMSDStretch struct {
+	From   ResidueRef `json:"from"`
+	To     ResidueRef `json:"to"`
+	Length int        `json:"length"`
+	Mean   float64    `json:"mean_A"`
+}
+
 // Stretch is a run of residues of one chain and its mean pLDDT.
 type Stretch struct {
 	From   ResidueRef `json:"from"`
@@ -56,10 +73,11 @@ type Domain struct {
 	Mean float64    `json:"mean_inside_A"`
 }
 
-// assignConfidence sets the pLDDT of the sites: the given values, or else those that the structure has. It returns
-// notes for the reader on what was assumed, or why no confidence of a prediction is known.
+// assignConfidence sets the pLDDT of the sites: the given values, or else those that the structure has, and their
+// predicted RMSD. It returns notes for the reader on what was assumed, or why no confidence of a prediction is known.
 func (x *Index) assignConfidence(plddt [][]float64, predicted bool) (notes []string) {
 	s := x.Structure
+	x.assignRMSD()
 	known := s.Confidence(predicted)
 	switch {
 	case plddt != nil && x.fits(plddt):
@@ -82,6 +100,48 @@ func (x *Index) assignConfidence(plddt [][]float64, predicted bool) (notes []str
 	}
 	x.HasConfidence = true
 	return notes
+}
+
+// assignRMSD sets the predicted RMSD of the sites of polymers that the structure has.
+func (x *Index) assignRMSD() {
+	for _, r := range x.Polymers {
+		for i := r.Lo; i < r.Hi; i++ {
+			if v := x.Sites[i].Residue.PredictedRMSD; v != nil {
+				x.Sites[i].RMSD, x.HasRMSD = *v, true
+			}
+		}
+	}
+}
+
+// predictedRMSD summarises the predicted RMSD of the sites from lo to hi, and returns nil where none is known.
+func (x *Index) predictedRMSD(lo, hi int) *PredictedRMSD {
+	var out PredictedRMSD
+	var above []int
+	n, sum := 0, 0.0
+	for i := lo; i < hi; i++ {
+		v := x.Sites[i].RMSD
+		if math.IsNaN(v) {
+			continue
+		}
+		n, sum, out.Max = n+1, sum+v, max(out.Max, v)
+		if v > UncertainRMSD {
+			above = append(above, i)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	out.Mean, out.Max = Round(sum/float64(n), 2), Round(out.Max, 2)
+	for _, run := range Head(x.Runs(above), maxList) {
+		sum := 0.0
+		for _, i := range run {
+			sum += x.Sites[i].RMSD
+		}
+		out.Uncertain = append(out.Uncertain, RMSDStretch{
+			x.Sites[run[0]].Ref, x.Sites[run[len(run)-1]].Ref, len(run), Round(sum/float64(len(run)), 2),
+		})
+	}
+	return &out
 }
 
 // fits reports whether there is one value for each residue of each polymer.

@@ -105,7 +105,9 @@ type Facts struct {
 	Ligands    []Ligand `json:"ligands,omitempty"`
 	// Confidence is over all residues whose pLDDT is known; nil where none is.
 	Confidence *Confidence `json:"confidence,omitempty"`
-	PAE        *PAE        `json:"pae,omitempty"`
+	// PredictedRMSD is what some models give in place of pLDDT; nil where it is not known.
+	PredictedRMSD *PredictedRMSD `json:"predicted_rmsd,omitempty"`
+	PAE           *PAE           `json:"pae,omitempty"`
 	// Verdict rates the whole prediction; nil where Predicted is false. Meaning is what the model calls confidence.
 	Verdict *Verdict `json:"verdict,omitempty"`
 	Meaning string   `json:"confidence_means,omitempty"`
@@ -189,7 +191,7 @@ func Digest(ctx context.Context, s *structure.Structure, extra Extra) (*Facts, e
 	if divided := f.Divided(); divided != "" {
 		f.Notes = append(f.Notes, divided)
 	}
-	f.Confidence = x.confidence(0, len(x.Sites))
+	f.Confidence, f.PredictedRMSD = x.confidence(0, len(x.Sites)), x.predictedRMSD(0, len(x.Sites))
 	if extra.PAE.N > 0 {
 		f.readPAE(extra.PAE)
 	}

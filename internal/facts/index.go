@@ -19,6 +19,7 @@ type Site struct {
 	Lo, Hi  int            // its heavy atoms: Index.Atoms[Lo:Hi] and Index.Points[Lo:Hi]
 	State   byte           // secondary structure, a letter of DSSP; 0: not assigned
 	PLDDT   float64        // from 0 to 100; NaN: not known
+	RMSD    float64        // predicted, in Å: lower is better; NaN: not known
 	Area    float64        // accessible surface in Å²; meaningful where Whole and Index.HasSurface
 	Whole   bool           // its contacts and surface can be told: it and its chain have their atoms, see Need
 	Bonded  bool           // a cysteine in a disulfide
@@ -52,6 +53,7 @@ type Index struct {
 	Owner         []int32 // site of each atom
 	Points        []structure.Vec
 	HasConfidence bool // Site.PLDDT is set
+	HasRMSD       bool // Site.RMSD is set
 	// Unrated says in a sentence why no confidence is known, where that is known and HasConfidence is false.
 	Unrated    string
 	HasSurface bool // Site.Area is set
@@ -116,6 +118,7 @@ func (x *Index) add(chain int, ch *structure.Chain, res *structure.Residue) {
 		Kind:    ch.Kind,
 		Lo:      len(x.Atoms),
 		PLDDT:   math.NaN(),
+		RMSD:    math.NaN(),
 	}
 	if ch.Kind.Polymer() {
 		site.Letter = structure.Letter(ch.Kind, res.Comp)

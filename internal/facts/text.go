@@ -73,6 +73,9 @@ func (f *Facts) lines(n int) (lines []string, cited []ResidueRef) {
 			text += fmt.Sprintf("; mean pLDDT %.1f (%s), %s of residues below 70", k.Mean, Band(k.Mean),
 				Percent(k.Low+k.VeryLow))
 		}
+		if k := c.PredictedRMSD; k != nil {
+			text += fmt.Sprintf("; mean predicted RMSD %.2f Å (low is good), highest %.2f Å", k.Mean, k.Max)
+		}
 		if n := len(c.Gaps); n == maxList {
 			text += fmt.Sprintf("; %d gaps or more", n)
 		} else if n > 0 {
@@ -156,6 +159,13 @@ func (f *Facts) detailLines(n int, say func(string, ...any)) {
 				list = append(list, fmt.Sprintf("%d–%d (mean %.0f)", s.From.Number, s.To.Number, s.Mean))
 			}
 			say("pLDDT below 70 in chain %s: %s.", c.ID, OrNone(words.Join(list, n)))
+		}
+		if c.PredictedRMSD != nil {
+			var list []string
+			for _, s := range c.PredictedRMSD.Uncertain {
+				list = append(list, fmt.Sprintf("%d–%d (mean %.1f)", s.From.Number, s.To.Number, s.Mean))
+			}
+			say("Predicted RMSD above %g Å in chain %s: %s.", UncertainRMSD, c.ID, OrNone(words.Join(list, n)))
 		}
 		for _, g := range Head(c.Gaps, n) {
 			say("%s.", g)

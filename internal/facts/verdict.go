@@ -36,6 +36,14 @@ var classes = [...]class{
 // The pLDDT above which a residue counts as confident and as very confident.
 const Confident, VeryConfident = 70.0, 90.0
 
+// UncertainRMSD is the predicted RMSD in Å above which a residue counts as uncertain. Over 2,609 residues
+// of antibodies, the median true error was 0.43 Å where IgFold predicts up to 0.25 Å, 0.52 up to 0.5, 0.99 up to 1, 1.96
+// up to 1.5, 2.8 up to 2.5 and 5.3 above.
+const UncertainRMSD = 1.5
+
+// lowRMSD is the mean predicted RMSD in Å up to which the error of a fold counts as low.
+const lowRMSD = 1.0
+
 // Thresholds of ipTM and pTM, and how many interfaces a verdict names.
 const (
 	reliableIPTM  = 0.8
@@ -58,9 +66,13 @@ func classOf(v float64) class {
 // Band returns the name of the AlphaFold database for a range of pLDDT.
 func Band(v float64) string { return classOf(v).band }
 
-// Judge rates a prediction by its scores and the known pLDDT of its residues. A score that is missing is not guessed.
-func Judge(s *pleat.Prediction, plddt []float64) *Verdict {
-	if s.MeanPLDDT == nil {
+// Judge rates a prediction by its scores and the known pLDDT of its residues or, where its model gives no pLDDT, their
+// known predicted RMSD. A score that is missing is not guessed.
+func Judge(s *pleat.Prediction, plddt, rmsd []float64) *Verdict {
+	switch {
+	case s.MeanPLDDT == nil && s.PredictedRMSD != nil:
+		return judgeRMSD(s, rmsd)
+	case s.MeanPLDDT == nil:
 		lines := []string{"This engine gives no pLDDT, so the reliability of its parts is not known."}
 		return &Verdict{"unknown", "No confidence given", append(lines, interfaceLines(s)...)}
 	}
@@ -72,6 +84,43 @@ func Judge(s *pleat.Prediction, plddt []float64) *Verdict {
 	v.Lines = append(v.Lines, ptmLines(s, len(plddt))...)
 	if c.tone == "good" && hasPoorInterface(s) {
 		v.Tone, v.Title = "fair", v.Title+", uncertain interface"
+	}
+	return v
+}
+
+// judgeRMSD rates a prediction by its predicted RMSD.
+func judgeRMSD(s *pleat.Prediction, rmsd []float64) *Verdict {
+	high := 0
+	for _, v := range rmsd {
+		if v > UncertainRMSD {
+			high++
+		}
+	}
+	v := &Verdict{Tone: "poor", Title: "High predicted error"}
+	switch mean := *s.PredictedRMSD; {
+	case mean <= lowRMSD && high > 0:
+		v.Tone, v.Title = "fair", "Low predicted error, uncertain parts"
+	case mean <= lowRMSD:
+		v.Tone, v.Title = "good", "Low predicted error"
+	case mean <= UncertainRMSD:
+		v.Tone, v.Title = "fair", "Moderate predicted error"
+	}
+	v.Lines = append(v.Lines, fmt.Sprintf("Mean predicted RMSD %s Å, of which low values are good; this model gives it "+
+		"in place of pLDDT.", fixed(*s.PredictedRMSD, 2)))
+	switch {
+	case len(rmsd) > 0 && high == 0:
+		v.Lines = append(v.Lines, fmt.Sprintf("All %d residues are at 1.5 Å or below.", len(rmsd)))
+	case high > 0:
+		v.Lines = append(v.Lines, fmt.Sprintf("%d of %d residues %s above 1.5 Å.", high, len(rmsd),
+			words.Plural(high, "is", "are")))
+	}
+	v.Lines = append(v.Lines, "It is optimistic: true errors, measured on antibodies, are 1.5 to 2 times as large, so "+
+		"above 1.5 Å expect 3 Å or more.")
+	if len(s.Chains) > 1 {
+		v.Lines = append(v.Lines, "Each chain is judged on its own: it says nothing of how the chains lie to each other.")
+	}
+	if len(ratedPairs(s)) > 0 || s.IPTM != nil {
+		v.Lines = append(v.Lines, interfaceLines(s)...)
 	}
 	return v
 }
@@ -172,12 +221,15 @@ func (f *Facts) rate(scores *pleat.Prediction) {
 	if !f.Predicted {
 		return
 	}
-	var plddt []float64
-	sum := 0.0
+	var plddt, rmsd []float64
+	sum, errors := 0.0, 0.0
 	for _, r := range f.index.Polymers {
 		for _, site := range f.index.Sites[r.Lo:r.Hi] {
 			if !math.IsNaN(site.PLDDT) {
 				plddt, sum = append(plddt, site.PLDDT), sum+site.PLDDT
+			}
+			if !math.IsNaN(site.RMSD) {
+				rmsd, errors = append(rmsd, site.RMSD), errors+site.RMSD
 			}
 		}
 	}
@@ -189,11 +241,14 @@ func (f *Facts) rate(scores *pleat.Prediction) {
 		if n := float64(len(plddt)); n > 0 {
 			scores.MeanPLDDT = new(sum / n)
 		}
+		if n := float64(len(rmsd)); n > 0 {
+			scores.PredictedRMSD = new(errors / n)
+		}
 		for _, in := range f.Interfaces {
 			if in.Scores != nil && in.Scores.HasPAE {
 				scores.Pairs = append(scores.Pairs, pleat.PairScore{A: in.A, B: in.B, IPTM: &in.Scores.IPTM})
 			}
 		}
 	}
-	f.Verdict = Judge(scores, plddt)
+	f.Verdict = Judge(scores, plddt, rmsd)
 }

@@ -241,6 +241,9 @@ func confidence(r *pleat.Result) string {
 	if p.MeanPLDDT != nil {
 		parts = append(parts, fmt.Sprintf("pLDDT %.1f", *p.MeanPLDDT))
 	}
+	if p.PredictedRMSD != nil {
+		parts = append(parts, fmt.Sprintf("predicted RMSD %.2f Å", *p.PredictedRMSD))
+	}
 	if p.PTM != nil {
 		parts = append(parts, fmt.Sprintf("pTM %.2f", *p.PTM))
 	}

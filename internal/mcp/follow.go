@@ -104,18 +104,19 @@ func within(field string, value *int, absent, most int) (int, error) {
 // workOfJobRow describes a job of a list.
 func workOfJobRow(r *api.JobRow) work {
 	return work{
-		Kind:      aJob,
-		ID:        r.ID,
-		Name:      name(r.Name),
-		Type:      name(r.ModelName),
-		Status:    r.Status,
-		Ended:     api.Terminal(r.Status),
-		Created:   r.Date,
-		Stage:     name(r.Stage),
-		Done:      r.Done,
-		Total:     r.Total,
-		Failure:   text(r.Error),
-		MeanPLDDT: r.MeanPLLDT,
+		Kind:          aJob,
+		ID:            r.ID,
+		Name:          name(r.Name),
+		Type:          name(r.ModelName),
+		Status:        r.Status,
+		Ended:         api.Terminal(r.Status),
+		Created:       r.Date,
+		Stage:         name(r.Stage),
+		Done:          r.Done,
+		Total:         r.Total,
+		Failure:       text(r.Error),
+		MeanPLDDT:     r.MeanPLLDT,
+		PredictedRMSD: r.PredictedRMSD,
 	}
 }
 

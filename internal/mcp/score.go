@@ -14,16 +14,17 @@ import (
 
 // scores are the scores of a structure. Null: the model gives none.
 type scores struct {
-	Structure  int       `json:"structure" doc:"Number of the structure, from 1."`
-	Chains     []string  `json:"chains"`
-	PLDDT      *float64  `json:"meanPLDDT" doc:"0 to 100."`
-	PTM        *float64  `json:"ptm" doc:"0 to 1."`
-	IPTM       *float64  `json:"iptm" doc:"0 to 1, of several chains."`
-	MaxPAE     *float64  `json:"maxPAE" doc:"In angstrom."`
-	Confidence string    `json:"confidence" doc:"The meaning of these scores."`
-	Pairs      []pair    `json:"pairs" doc:"Interfaces between two chains."`
-	MorePairs  int       `json:"morePairs,omitempty" doc:"Interfaces that are left out here."`
-	Affinity   *affinity `json:"affinity,omitempty"`
+	Structure     int       `json:"structure" doc:"Number of the structure, from 1."`
+	Chains        []string  `json:"chains"`
+	PLDDT         *float64  `json:"meanPLDDT" doc:"0 to 100."`
+	PredictedRMSD *float64  `json:"predictedRmsd" doc:"Mean over the residues, in angstrom: lower is better. Some models give it in place of pLDDT."`
+	PTM           *float64  `json:"ptm" doc:"0 to 1."`
+	IPTM          *float64  `json:"iptm" doc:"0 to 1, of several chains."`
+	MaxPAE        *float64  `json:"maxPAE" doc:"In angstrom."`
+	Confidence    string    `json:"confidence" doc:"The meaning of these scores."`
+	Pairs         []pair    `json:"pairs" doc:"Interfaces between two chains."`
+	MorePairs     int       `json:"morePairs,omitempty" doc:"Interfaces that are left out here."`
+	Affinity      *affinity `json:"affinity,omitempty"`
 }
 
 // pair are the scores of the interface between two chains.
@@ -51,15 +52,16 @@ const (
 // scoresOf converts the scores of the structure with an index.
 func scoresOf(p *api.ScoredChains, index int) scores {
 	out := scores{
-		Structure:  index + 1,
-		Chains:     names(p.Chains, 100),
-		PLDDT:      p.MeanPLLDT,
-		PTM:        p.PTM,
-		IPTM:       p.IPTM,
-		MaxPAE:     p.MaxPAE,
-		Confidence: visible(p.Confidence, maxText),
-		Pairs:      []pair{},
-		MorePairs:  max(0, len(p.Pairs)-maxPairs),
+		Structure:     index + 1,
+		Chains:        names(p.Chains, 100),
+		PLDDT:         p.MeanPLLDT,
+		PredictedRMSD: p.PredictedRMSD,
+		PTM:           p.PTM,
+		IPTM:          p.IPTM,
+		MaxPAE:        p.MaxPAE,
+		Confidence:    visible(p.Confidence, maxText),
+		Pairs:         []pair{},
+		MorePairs:     max(0, len(p.Pairs)-maxPairs),
 	}
 	for _, q := range p.Pairs[:min(len(p.Pairs), maxPairs)] {
 		out.Pairs = append(out.Pairs, pair{name(q.A), name(q.B), q.IPTM, q.IPSAE, q.PDockQ2, q.LIS})
@@ -123,6 +125,7 @@ type getResiduesIn struct {
 	From      *int     `json:"from,omitempty" doc:"First residue, counted from 1; absent: 1." minimum:"1"`
 	Limit     *int     `json:"limit,omitempty" doc:"How many residues; absent: 100." minimum:"1" maximum:"200"`
 	Below     *float64 `json:"below,omitempty" doc:"Only residues whose pLDDT is below this."`
+	Above     *float64 `json:"above,omitempty" doc:"Only residues whose predicted RMSD in angstrom is above this."`
 }
 
 // getResiduesOut is the result of get_residues.
@@ -139,9 +142,10 @@ type getResiduesOut struct {
 
 // residue is what is known of a residue.
 type residue struct {
-	Number    int     `json:"n"`
-	PLDDT     float64 `json:"plddt"`
-	Secondary string  `json:"ss,omitempty" doc:"Secondary structure by DSSP, such as H (helix), E (strand) or - (none)."`
+	Number        int      `json:"n"`
+	PLDDT         *float64 `json:"plddt,omitempty"`
+	PredictedRMSD *float64 `json:"predictedRmsd,omitempty" doc:"In angstrom, lower being better: what some models give in place of pLDDT."`
+	Secondary     string   `json:"ss,omitempty" doc:"Secondary structure by DSSP, such as H (helix), E (strand) or - (none)."`
 }
 
 // metricsFile is the part of metrics.json that get_residues reads, and maxMetrics its size in bytes.
@@ -149,6 +153,7 @@ type metricsFile struct {
 	Confidence  string `json:"confidence"`
 	Predictions []struct {
 		PLDDT     map[string][]float64 `json:"plddt"`
+		RMSD      map[string][]float64 `json:"predicted_rmsd"`
 		Secondary map[string]string    `json:"secondary_structure"`
 	} `json:"predictions"`
 }
@@ -158,7 +163,7 @@ const maxMetrics = 16 << 20
 var getResidues = does(tool{
 	name:  "get_residues",
 	title: "Read residues",
-	about: "Reads the confidence (pLDDT) and the secondary structure of the residues of a chain, 200 at most.",
+	about: "Reads the confidence (pLDDT, or the predicted RMSD of a model that gives that instead) and the secondary structure of the residues of a chain, 200 at most.",
 
 	repeatable: true,
 	world:      true,
@@ -179,7 +184,11 @@ var getResidues = does(tool{
 		return out, nil, err
 	}
 	p := m.Predictions[out.Structure-1]
-	for chain := range p.PLDDT {
+	byChain, err := valuesOf(in, p.PLDDT, p.RMSD)
+	if err != nil {
+		return out, nil, err
+	}
+	for chain := range byChain {
 		out.Chains = append(out.Chains, name(chain))
 	}
 	slices.Sort(out.Chains)
@@ -187,7 +196,7 @@ var getResidues = does(tool{
 		return out, nil, pleat.Errorf(pleat.CodeNotFound, "the model of this job gives no values by residue")
 	}
 	out.Chain = cmp.Or(in.Chain, out.Chains[0])
-	values, ok := p.PLDDT[out.Chain]
+	values, ok := byChain[out.Chain]
 	if !ok {
 		return out, nil, pleat.InvalidField("chain", " is %q, which has no values; those are %q", pleat.Clip(in.Chain),
 			out.Chains[:min(len(out.Chains), maxEntries)])
@@ -197,15 +206,33 @@ var getResidues = does(tool{
 	if err != nil {
 		return out, nil, err
 	}
-	out.add(values, p.Secondary[out.Chain], from, limit, in.Below)
+	out.add(values, p.Secondary[out.Chain], from, limit, in)
+	for i := range out.Residues {
+		if r := &out.Residues[i]; len(p.PLDDT) == 0 {
+			r.PLDDT, r.PredictedRMSD = nil, r.PLDDT
+		}
+	}
 	return out, nil, nil
 })
 
-// add adds residues from one on, at most limit, and of these only those below a value.
-func (out *getResiduesOut) add(values []float64, secondary string, from, limit int, below *float64) {
+// valuesOf returns the pLDDT by chain or, where there is none, the predicted RMSD. It refuses a bound of the other.
+func valuesOf(in *getResiduesIn, plddt, rmsd map[string][]float64) (map[string][]float64, error) {
+	switch {
+	case len(plddt) > 0 && in.Above != nil:
+		return nil, pleat.InvalidField("above", " is a bound of the predicted RMSD, and the model of this job gives pLDDT")
+	case len(plddt) == 0 && len(rmsd) > 0 && in.Below != nil:
+		return nil, pleat.InvalidField("below", " is a bound of pLDDT, and the model of this job gives a predicted RMSD")
+	case len(plddt) > 0:
+		return plddt, nil
+	}
+	return rmsd, nil
+}
+
+// add adds residues from one on, at most limit, and of these only those within the bounds, with their values as pLDDT.
+func (out *getResiduesOut) add(values []float64, secondary string, from, limit int, in *getResiduesIn) {
 	out.Residues = []residue{}
 	for i := from - 1; i < len(values); i++ {
-		if below != nil && values[i] >= *below {
+		if in.Below != nil && values[i] >= *in.Below || in.Above != nil && values[i] <= *in.Above {
 			continue
 		}
 		if len(out.Residues) == limit {
@@ -213,7 +240,7 @@ func (out *getResiduesOut) add(values []float64, secondary string, from, limit i
 			out.Next = &next
 			return
 		}
-		r := residue{Number: i + 1, PLDDT: values[i]}
+		r := residue{Number: i + 1, PLDDT: &values[i]}
 		if i < len(secondary) {
 			r.Secondary = name(secondary[i : i+1])
 		}

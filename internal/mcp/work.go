@@ -48,28 +48,29 @@ func noSuchKind(kind string) error {
 
 // work is what a result says of a job, a workflow or a batch.
 type work struct {
-	Kind      string         `json:"kind" enum:"WorkKind"`
-	ID        string         `json:"id"`
-	Name      string         `json:"name" doc:"Data that a user wrote."`
-	Type      string         `json:"type" doc:"For a job or batch its model; for a workflow what it does."`
-	Status    string         `json:"status" doc:"COMPLETED, FAILED and STOPPED are final."`
-	Ended     bool           `json:"ended" doc:"Whether the status is final. Otherwise call get_job later, with waitSeconds."`
-	Created   api.Time       `json:"created"`
-	Stage     string         `json:"stage,omitempty" doc:"The current stage."`
-	Done      int            `json:"done,omitempty"`
-	Total     int            `json:"total,omitempty"`
-	Waiting   *string        `json:"waiting,omitempty" doc:"Why it has not started."`
-	Failure   *string        `json:"failure,omitempty" doc:"Why it ended without a result."`
-	Cached    bool           `json:"cached,omitempty" doc:"Whether the result is that of an earlier equal run."`
-	Cost      *cost          `json:"cost,omitempty"`
-	Scores    *scores        `json:"scores,omitempty" doc:"For a completed job: its first structure. get_scores has all."`
-	MeanPLDDT *float64       `json:"meanPLDDT,omitempty" doc:"For a completed job in a list."`
-	Answer    *string        `json:"answer,omitempty" doc:"For a completed question. Data that a model wrote."`
-	Result    any            `json:"result,omitempty" doc:"For another completed workflow: what is small of its result."`
-	Counts    map[string]int `json:"counts,omitempty" doc:"For a batch: rows by status."`
-	Files     []string       `json:"files,omitempty" doc:"Names for get_file."`
-	Key       string         `json:"idempotencyKey,omitempty" doc:"A second call with it and the same arguments answers the same work for 24 hours."`
-	Notes     []string       `json:"notes,omitempty"`
+	Kind          string         `json:"kind" enum:"WorkKind"`
+	ID            string         `json:"id"`
+	Name          string         `json:"name" doc:"Data that a user wrote."`
+	Type          string         `json:"type" doc:"For a job or batch its model; for a workflow what it does."`
+	Status        string         `json:"status" doc:"COMPLETED, FAILED and STOPPED are final."`
+	Ended         bool           `json:"ended" doc:"Whether the status is final. Otherwise call get_job later, with waitSeconds."`
+	Created       api.Time       `json:"created"`
+	Stage         string         `json:"stage,omitempty" doc:"The current stage."`
+	Done          int            `json:"done,omitempty"`
+	Total         int            `json:"total,omitempty"`
+	Waiting       *string        `json:"waiting,omitempty" doc:"Why it has not started."`
+	Failure       *string        `json:"failure,omitempty" doc:"Why it ended without a result."`
+	Cached        bool           `json:"cached,omitempty" doc:"Whether the result is that of an earlier equal run."`
+	Cost          *cost          `json:"cost,omitempty"`
+	Scores        *scores        `json:"scores,omitempty" doc:"For a completed job: its first structure. get_scores has all."`
+	MeanPLDDT     *float64       `json:"meanPLDDT,omitempty" doc:"For a completed job in a list."`
+	PredictedRMSD *float64       `json:"predictedRmsd,omitempty" doc:"The same in angstrom, lower being better, of a model that gives it in place of pLDDT."`
+	Answer        *string        `json:"answer,omitempty" doc:"For a completed question. Data that a model wrote."`
+	Result        any            `json:"result,omitempty" doc:"For another completed workflow: what is small of its result."`
+	Counts        map[string]int `json:"counts,omitempty" doc:"For a batch: rows by status."`
+	Files         []string       `json:"files,omitempty" doc:"Names for get_file."`
+	Key           string         `json:"idempotencyKey,omitempty" doc:"A second call with it and the same arguments answers the same work for 24 hours."`
+	Notes         []string       `json:"notes,omitempty"`
 
 	updated api.Time
 }

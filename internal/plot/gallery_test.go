@@ -161,6 +161,17 @@ func gallery() []shot {
 			continue // the layout is that of pLDDT
 		}
 		out = append(out,
+			shot{"prmsd-" + c.name, func() (*Figure, error) {
+				var ps []Profile
+				for _, p := range c.ps {
+					v := make([]float64, len(p.Values))
+					for i := range v {
+						v[i] = (100 - p.Values[i]) / 20
+					}
+					ps = append(ps, Profile{p.Name, v})
+				}
+				return PredictedRMSD(Labels{}, ps)
+			}},
 			shot{"rmsf-" + c.name, func() (*Figure, error) {
 				var ps []Profile
 				for _, p := range c.ps {

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Band is a range of pLDDT with the colour in which it is shown.
+// Band is a range of pLDDT or predicted RMSD with the colour in which it is shown.
 type Band struct {
 	Low, High float64
 	Colour    color.RGBA
@@ -23,6 +23,16 @@ var Bands = []Band{
 	{70, 90, rgb(0x65CBF3), "Confident (70–90)"},
 	{50, 70, rgb(0xFFDB13), "Low (50–70)"},
 	{0, 50, rgb(0xFF7D45), "Very low (< 50)"},
+}
+
+// RMSDBands are ranges of the predicted RMSD in Å, the best first. They have the colours of viridis (van der Walt and
+// Smith 2015), which readers with any colour vision tell apart, dark for good, so that nobody takes them for Bands.
+var RMSDBands = []Band{
+	{0, 0.5, rgb(0x440154), "Up to 0.5 Å"},
+	{0.5, 1, rgb(0x3B528B), "0.5–1 Å"},
+	{1, 1.5, rgb(0x21918C), "1–1.5 Å"},
+	{1.5, 2.5, rgb(0x5EC962), "1.5–2.5 Å"},
+	{2.5, math.Inf(1), rgb(0xFDE725), "Above 2.5 Å"},
 }
 
 // figureWidth is the width in points of figures with a residue or time axis.
@@ -50,6 +60,36 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 				Max: vg.Point{X: a.Max.X + 11, Y: a.y(b.High) - 0.5},
 			}, b.Colour)
 			a.drawText(a.Max.X+16, a.y((b.Low+b.High)/2)-sizeNote*0.34, b.Name, style{sizeNote, regular, ink}, start)
+		}
+	}), nil
+}
+
+// PredictedRMSD draws the predicted RMSD of each residue in Å over RMSDBands. Low values are good. Residues are numbered
+// through all chains in order. It returns an error for negative values, infinities and NaN.
+func PredictedRMSD(l Labels, chains []Profile) (*Figure, error) {
+	cs, values, err := checkProfiles("predicted RMSD", chains, 0, maxValue, "a number from 0 to 1e9")
+	if err != nil {
+		return nil, err
+	}
+	l = l.withDefault("Predicted RMSD per residue (low is good)")
+	lo, hi := rangeFromZero([]float64{slices.Max(values), 3}) // every band can be seen
+	f := &Figure{title: l.Title,
+		desc: fmt.Sprintf("Line of the predicted RMSD in Å along the residues of %s, low values being good. Mean %.2f, "+
+			"lowest %.2f, highest %.2f.%s", describe(cs), mean(values), slices.Min(values), slices.Max(values),
+			sentence(l.Subtitle))}
+	return residueFigure(f, l, cs, values, lo, hi, "Predicted RMSD (Å)", niceTicks(lo, hi, 6), 92, func(a panel) {
+		row := (a.Max.Y - a.Min.Y) / vg.Length(len(RMSDBands))
+		for k, b := range RMSDBands {
+			a.fill(vg.Rectangle{
+				Min: vg.Point{X: a.Min.X, Y: a.y(b.Low)},
+				Max: vg.Point{X: a.Max.X, Y: a.y(min(b.High, hi))},
+			}, tint(b.Colour, 0.2))
+			// The legend has rows of one height: in a figure of high values most bands are narrower than their names.
+			y := a.Min.Y + vg.Length(k)*row
+			a.fill(vg.Rectangle{
+				Min: vg.Point{X: a.Max.X + 4, Y: y + 0.5}, Max: vg.Point{X: a.Max.X + 11, Y: y + row - 0.5},
+			}, b.Colour)
+			a.drawText(a.Max.X+16, y+row/2-sizeNote*0.34, b.Name, style{sizeNote, regular, ink}, start)
 		}
 	}), nil
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"math"
+
 	"pleat"
 	"pleat/internal/structure"
 )
@@ -8,39 +10,72 @@ import (
 // maxPairChains is the number of chains up to which every pair is scored: the pairs of more would fill the result.
 const maxPairChains = 64
 
-// confidence copies pLDDT (0 to 100 by token) into a prediction. The pLDDT of a residue is the mean over its tokens;
+// confidence copies pLDDT (0 to 100) and predicted RMSD (Å), by token, into a prediction, and the former or else the
+// latter into the B-factors. The pLDDT of a residue is the mean over its tokens and its RMSD their root mean square;
 // where each atom is a token, the atoms keep their own values. MeanPLDDT is the mean over tokens, as models state it.
 func (s *Structure) confidence(p *Prediction) {
+	if s.PredictedRMSD != nil {
+		p.PredictedRMSD = s.byResidue(s.PredictedRMSD, rootMeanSquare)
+	}
 	if s.PLDDT == nil {
-		s.clearBFactors()
+		if s.PredictedRMSD == nil {
+			s.clearBFactors()
+		}
 		return
 	}
-	next, total := 0, 0.0
-	for i := range s.Chains {
-		c := &s.Chains[i]
-		values := make([]float64, len(c.Residues))
-		for j := range c.Residues {
-			n := s.tokens[i][j]
-			tokens := s.PLDDT[next : next+n]
-			next += n
-			for _, v := range tokens {
-				values[j] += float64(v) / float64(n)
-				total += float64(v)
-			}
-			setBFactors(&c.Residues[j], tokens, values[j])
-		}
-		p.PLDDT = append(p.PLDDT, values)
-		if c.Kind.Polymer() {
-			p.BFactors = append(p.BFactors, values)
-		} else {
-			p.BFactors = append(p.BFactors, nil)
-		}
-	}
-	mean := total / float64(len(s.PLDDT))
-	p.MeanPLDDT = &mean
+	p.PLDDT = s.byResidue(s.PLDDT, meanOfTokens)
+	p.BFactors = polymersOf(s.Structure, p.PLDDT)
+	p.MeanPLDDT = new(meanOfTokens(s.PLDDT))
 }
 
-// clearBFactors removes the B-factors of a model that gives no pLDDT: they are not known to be a confidence.
+// byResidue returns a measure by chain and residue from its values by token, and makes it the B-factors.
+func (s *Structure) byResidue(values []float32, of func([]float32) float64) (out [][]float64) {
+	next := 0
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		chain := make([]float64, len(c.Residues))
+		for j, n := range s.tokens[i] {
+			tokens := values[next : next+n]
+			next += n
+			if n > 0 {
+				chain[j] = of(tokens)
+			}
+			setBFactors(&c.Residues[j], tokens, chain[j])
+		}
+		out = append(out, chain)
+	}
+	return out
+}
+
+// meanOfTokens is the measure of a residue whose tokens have these.
+func meanOfTokens(values []float32) (mean float64) {
+	for _, v := range values {
+		mean += float64(v)
+	}
+	return mean / float64(len(values))
+}
+
+// rootMeanSquare is the deviation of a residue whose tokens have these.
+func rootMeanSquare(values []float32) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum / float64(len(values)))
+}
+
+// polymersOf returns the values of the chains that are polymers, and nil for the others, whose atoms have their own.
+func polymersOf(s *structure.Structure, values [][]float64) [][]float64 {
+	out := make([][]float64, len(values))
+	for i := range values {
+		if s.Chains[i].Kind.Polymer() {
+			out[i] = values[i]
+		}
+	}
+	return out
+}
+
+// clearBFactors removes the B-factors of a model that gives no confidence of residues: they are not known to be one.
 func (s *Structure) clearBFactors() {
 	for i := range s.Chains {
 		for j := range s.Chains[i].Residues {

@@ -11,7 +11,7 @@ import (
 )
 
 // metricsFile is metrics.json of a fold. Reissue reads it back, so that every field has a name. Its values are those of
-// the result, with pLDDT by residue in addition.
+// the result, with pLDDT and predicted RMSD by residue in addition.
 type metricsFile struct {
 	Model       string              `json:"model"`
 	Engine      string              `json:"engine"`
@@ -25,13 +25,14 @@ type metricsFile struct {
 // predictionMetrics are the metrics of one structure: its scores, and what can be measured of its coordinates.
 type predictionMetrics struct {
 	pleat.Prediction
-	PLDDT              map[string][]float64 `json:"plddt"` // by chain
+	PLDDT              map[string][]float64 `json:"plddt"`                    // by chain
+	ResidueRMSD        map[string][]float64 `json:"predicted_rmsd,omitempty"` // Å, by chain
 	SecondaryStructure map[string]string    `json:"secondary_structure"`
 	RadiusOfGyration   float64              `json:"radius_of_gyration_angstrom"`
 	Extra              map[string]any       `json:"engine_metrics,omitempty"`
 }
 
-// metrics returns the content of metrics.json: pLDDT and secondary structure (DSSP, ? where the main chain is not
+// metrics returns the content of metrics.json: pLDDT, predicted RMSD and secondary structure (DSSP, ? where the main chain is not
 // complete) by chain, the radius of gyration in Å of alpha carbons and C1', and the engine's own values. The summaries
 // of all predictions must be in the result.
 func (r *Report) metrics() metricsFile {
@@ -57,6 +58,12 @@ func (r *Report) metrics() metricsFile {
 			if p.PLDDT != nil {
 				m.PLDDT[c.ID] = roundedAll(p.PLDDT[k], 2)
 			}
+			if p.PredictedRMSD != nil {
+				if m.ResidueRMSD == nil {
+					m.ResidueRMSD = map[string][]float64{}
+				}
+				m.ResidueRMSD[c.ID] = roundedAll(p.PredictedRMSD[k], 2)
+			}
 			if k < len(secondary) && len(bytes.Trim(secondary[k], "\x00")) > 0 { // a chain without any has none
 				m.SecondaryStructure[c.ID] = string(bytes.ReplaceAll(secondary[k], []byte{0}, []byte{'?'}))
 			}
@@ -68,7 +75,8 @@ func (r *Report) metrics() metricsFile {
 	return out
 }
 
-// summary returns the scores of a prediction as the run keeps them: pLDDT (0 to 100) and PAE (Å) with two decimals,
+// summary returns the scores of a prediction as the run keeps them: pLDDT (0 to 100), predicted RMSD and PAE (Å) with two
+// decimals,
 // scores from 0 to 1 with four.
 func (r *Report) summary(p *Prediction) pleat.Prediction {
 	out := pleat.Prediction{
@@ -84,6 +92,7 @@ func (r *Report) summary(p *Prediction) pleat.Prediction {
 	if p.MeanPLDDT == nil {
 		out.MeanPLDDT = meanOf(p.PLDDT)
 	}
+	out.PredictedRMSD = meanOf(p.PredictedRMSD)
 	out.Templates = r.templateScores(p)
 	if p.PAE != nil {
 		most := 0.0
@@ -130,10 +139,10 @@ func (r *Report) templateScores(p *Prediction) []pleat.TemplateScore {
 	return out
 }
 
-// meanOf returns the mean pLDDT over all residues of all chains, or nil if there is none.
-func meanOf(plddt [][]float64) *float64 {
+// meanOf returns the mean of values over all residues of all chains, with two decimals, or nil if there are none.
+func meanOf(values [][]float64) *float64 {
 	total, n := 0.0, 0
-	for _, chain := range plddt {
+	for _, chain := range values {
 		for _, v := range chain {
 			total += v
 			n++

@@ -31,12 +31,14 @@ type Prediction struct {
 	Chains    []string       // chain names of the job
 	Structure *structure.Structure
 	PLDDT     [][]float64 // 0 to 100, by chain and residue
-	PAE       *structure.Matrix
-	MaxPAE    float64  // Å: the largest error that the engine can state
-	PTM       *float64 // 0 to 1
-	IPTM      *float64 // 0 to 1
-	Affinity  *pleat.Affinity
-	Metrics   map[string]any // further values for metrics.json
+	// PredictedRMSD is the error in Å that the model expects of each residue, by chain: lower is better. It is no pLDDT.
+	PredictedRMSD [][]float64
+	PAE           *structure.Matrix
+	MaxPAE        float64  // Å: the largest error that the engine can state
+	PTM           *float64 // 0 to 1
+	IPTM          *float64 // 0 to 1
+	Affinity      *pleat.Affinity
+	Metrics       map[string]any // further values for metrics.json
 
 	// The following fields are for engines that count in tokens, or that predict several samples.
 
@@ -164,6 +166,9 @@ func (r *Report) writeStructure(p *Prediction, prefix string) error {
 	if p.BFactors != nil {
 		meta.PLDDT = p.BFactors
 	}
+	if p.PredictedRMSD != nil {
+		meta.PredictedRMSD = polymersOf(p.Structure, p.PredictedRMSD)
+	}
 	meta.PTM, meta.IPTM, meta.PairIPTM = p.PTM, p.IPTM, pairIPTM(p)
 	if p.PAE != nil {
 		meta.PAEFile = prefix + "pae.json"
@@ -222,20 +227,32 @@ func pairIPTM(p *Prediction) []structure.PairIPTM {
 	return out
 }
 
-// drawPrediction writes the figures of pLDDT by residue and of PAE, each if the engine gives the values.
+// drawPrediction writes the figures of pLDDT and predicted RMSD by residue and of PAE, each if the engine gives the
+// values.
 func (r *Report) drawPrediction(p *Prediction, prefix string) error {
 	labels := plot.Labels{Subtitle: r.Work.Model.Title + ": " + r.Work.Model.Confidence}
 	var figures []figure
-	if p.PLDDT != nil {
+	for _, of := range []struct {
+		kind   pleat.ArtifactKind
+		name   string
+		values [][]float64
+		draw   func(plot.Labels, []plot.Profile) (*plot.Figure, error)
+	}{
+		{pleat.ArtifactPLDDTPlot, "plddt", p.PLDDT, plot.PLDDT},
+		{pleat.ArtifactRMSDPlot, "predicted_rmsd", p.PredictedRMSD, plot.PredictedRMSD},
+	} {
+		if of.values == nil {
+			continue
+		}
 		var profiles []plot.Profile
-		for i, c := range p.PLDDT {
+		for i, c := range of.values {
 			profiles = append(profiles, plot.Profile{Name: p.Structure.Chains[i].ID, Values: c})
 		}
-		fig, err := plot.PLDDT(labels, profiles)
+		fig, err := of.draw(labels, profiles)
 		if err != nil {
 			return err
 		}
-		figures = append(figures, figure{pleat.ArtifactPLDDTPlot, prefix + "plddt", fig})
+		figures = append(figures, figure{of.kind, prefix + of.name, fig})
 	}
 	if p.PAE != nil {
 		chains := p.PAEChains
@@ -268,7 +285,8 @@ func (r *Report) writeRun() error {
 	all := r.files
 	var figures []pleat.File
 	for _, f := range all {
-		if f.Kind == pleat.ArtifactPLDDTPlot || f.Kind == pleat.ArtifactPAEPlot || f.Kind == pleat.ArtifactCoverage {
+		switch f.Kind {
+		case pleat.ArtifactPLDDTPlot, pleat.ArtifactRMSDPlot, pleat.ArtifactPAEPlot, pleat.ArtifactCoverage:
 			figures = append(figures, f)
 		}
 	}

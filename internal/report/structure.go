@@ -13,8 +13,10 @@ import (
 // polymer is one token, and each heavy atom of any other residue. CountTokens must be called before Prediction.
 type Structure struct {
 	*structure.Structure
-	PLDDT []float32         // 0 to 100, by token; nil: none
-	PAE   *structure.Matrix // Å, by token; nil: none
+	PLDDT []float32 // 0 to 100, by token; nil: none
+	// PredictedRMSD is in Å, by token; nil: none.
+	PredictedRMSD []float32
+	PAE           *structure.Matrix // Å, by token; nil: none
 
 	tokens [][]int // of each residue, by chain
 }
@@ -31,7 +33,7 @@ type Scores struct {
 	Metrics  map[string]any    // further values for metrics.json
 }
 
-// Prediction returns the structure in the job's names and order, with its scores: pLDDT by residue, the PAE with one
+// Prediction returns the structure in the job's names and order, with its scores: pLDDT and predicted RMSD by residue, the PAE with one
 // row per residue of a polymer, and a score of every pair of chains. The structure itself changes.
 //
 // It returns an error for a structure that is not of these sequences. others are further files of the prediction, which
@@ -222,17 +224,23 @@ func (s *Structure) permute(order []int) {
 		}
 	}
 	s.Chains, s.tokens = chains, tokens
-	if s.PLDDT != nil {
-		v := make([]float32, len(rows))
-		for k, i := range rows {
-			v[k] = s.PLDDT[i]
-		}
-		s.PLDDT = v
-	}
+	s.PLDDT, s.PredictedRMSD = pick(s.PLDDT, rows), pick(s.PredictedRMSD, rows)
 	if s.PAE != nil {
 		m := s.PAE.Select(rows)
 		s.PAE = &m
 	}
+}
+
+// pick returns the values at some indices; nil where there are no values.
+func pick(values []float32, indices []int) []float32 {
+	if values == nil {
+		return nil
+	}
+	out := make([]float32, len(indices))
+	for k, i := range indices {
+		out[k] = values[i]
+	}
+	return out
 }
 
 // polymerKinds maps the kinds of a job's polymers to those of a structure's chains.

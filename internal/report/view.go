@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"image/color"
@@ -29,8 +30,8 @@ type ViewOptions struct {
 	Written time.Time // of the result; zero: not stated
 }
 
-// View shows a structure in another program: coloured by confidence in the bands of the AlphaFold database, or by chain
-// where there is none, with a name for each chain, ligands as sticks and the residues that touch another chain. It
+// View shows a structure in another program: coloured by pLDDT in the bands of the AlphaFold database, by predicted
+// RMSD in those of plot.RMSDBands where the model gives this instead, or by chain where there is none, with a name for each chain, ligands as sticks and the residues that touch another chain. It
 // needs a session without other structures.
 //
 // The scripts have no text of a user or an engine: names are reduced to letters, digits and underscores (words.Slug),
@@ -40,7 +41,8 @@ type View struct {
 	title  string
 	format string // of the source: mmcif or pdb
 	chains []viewedChain
-	bands  [][]residueRange // by plot.Bands: polymers in this band; nil: coloured by chain
+	scale  *viewScale       // nil: coloured by chain
+	bands  [][]residueRange // by the bands of the scale: polymers in this band
 	inB    bool             // the B-factors of the structure are in these bands too
 	touch  []residueRange   // residues of polymers that are in contact with another chain
 }
@@ -81,7 +83,7 @@ func NewView(ctx context.Context, s *structure.Structure, o ViewOptions) (*View,
 		}
 	}
 	if o.PLDDT {
-		v.bands, v.inB = bandsOf(s)
+		v.colour(s)
 	}
 	contacts, _, err := facts.ChainContacts(ctx, s) // a structure without contacts has no interface to show
 	if err != nil {
@@ -97,35 +99,62 @@ func NewView(ctx context.Context, s *structure.Structure, o ViewOptions) (*View,
 	return v, nil
 }
 
-// bandsOf returns the residues of polymers in each of plot.Bands, and whether their B-factors are in the same ones; nil
-// if no confidence is known.
-func bandsOf(s *structure.Structure) (out [][]residueRange, inB bool) {
-	plddt := s.Confidence(true).PLDDT
-	if plddt == nil {
-		return nil, false
+// viewScale is a measure of residues by whose bands a structure is coloured.
+type viewScale struct {
+	name, legend string
+	bands        []plot.Band
+	rounded      float64 // by how much a B-factor that repeats the measure with fewer decimals may differ from it
+}
+
+// The scales of pLDDT and predicted RMSD.
+var (
+	plddtScale = viewScale{
+		"plddt", "pLDDT in the bands of the AlphaFold database: above 90, 70, 50, and below.", plot.Bands, 0.51,
 	}
-	inB = true
-	band := func(v float64) int {
-		return max(0, slices.IndexFunc(plot.Bands, func(b plot.Band) bool { return v > b.Low || b.Low == 0 }))
+	rmsdScale = viewScale{
+		"predicted_rmsd", "Predicted RMSD in Angstrom, low values being good: up to 0.5, 1, 1.5, 2.5, and above.",
+		plot.RMSDBands, 0.006,
 	}
-	out = make([][]residueRange, len(plot.Bands))
-	for k := range out {
-		out[k] = stretches(s, func(chain, residue int) bool {
-			v := plddt[chain][residue]
-			if math.IsNaN(v) || band(v) != k {
+)
+
+// band returns the index of the band of a value: it exceeds the lower limit of the band.
+func (s *viewScale) band(v float64) int {
+	best := slices.IndexFunc(s.bands, func(b plot.Band) bool { return b.Low == 0 })
+	for k, b := range s.bands {
+		if v > b.Low && b.Low > s.bands[best].Low {
+			best = k
+		}
+	}
+	return best
+}
+
+// colour finds the residues of polymers in each band of pLDDT or else of the predicted RMSD, and whether the B-factors
+// are in the same ones. Without either, the view is coloured by chain.
+func (v *View) colour(s *structure.Structure) {
+	values := s.Confidence(true).PLDDT
+	v.scale = &plddtScale
+	if values == nil {
+		values, v.scale = s.PredictedRMSD(), &rmsdScale
+	}
+	if values == nil {
+		v.scale = nil
+		return
+	}
+	v.inB = true
+	v.bands = make([][]residueRange, len(v.scale.bands))
+	for k := range v.bands {
+		v.bands[k] = stretches(s, func(chain, residue int) bool {
+			x := values[chain][residue]
+			if math.IsNaN(x) || v.scale.band(x) != k {
 				return false
 			}
 			for _, a := range s.Chains[chain].Residues[residue].Atoms {
-				inB = inB && (band(a.B) == k || math.Abs(a.B-v) < roundedB)
+				v.inB = v.inB && (v.scale.band(a.B) == k || math.Abs(a.B-x) < v.scale.rounded)
 			}
 			return true
 		})
 	}
-	return out, inB
 }
-
-// roundedB is how much a B-factor may differ from the pLDDT that it repeats, with fewer decimals.
-const roundedB = 0.51
 
 // stretches joins the residues of polymers that are chosen to ranges of consecutive numbers. Numbers below 1, which
 // predictions do not have, are left out: scripts would read their sign as that of a range.
@@ -198,11 +227,11 @@ func (v *View) ChimeraX() []byte {
 	line("hide atoms")
 	line("show cartoons")
 	line("color bychain")
-	if v.bands != nil {
-		line("# pLDDT in the bands of the AlphaFold database: above 90, 70, 50, and below.")
+	if v.scale != nil {
+		line("# %s", v.scale.legend)
 		for k, list := range v.bands {
 			lines(list, func(chain string, ranges []string) {
-				line("color /%s:%s %s", chain, strings.Join(ranges, ","), webColour(plot.Bands[k].Colour))
+				line("color /%s:%s %s", chain, strings.Join(ranges, ","), webColour(v.scale.bands[k].Colour))
 			})
 		}
 	}
@@ -237,12 +266,13 @@ func (v *View) PyMOL() []byte {
 	line("load %s, fold, format=%s", v.Source, strings.TrimPrefix(v.format, "mm"))
 	line("hide everything, fold")
 	line("show cartoon, fold")
-	if v.bands == nil || !v.inB { // this script colours by B-factor
+	if v.scale == nil || !v.inB { // this script colours by B-factor
 		line("util.cbc fold")
 	} else {
-		line("# pLDDT in the bands of the AlphaFold database: above 90, 70, 50, and below.")
-		for _, band := range slices.Backward(plot.Bands) { // each colours those above its limit again
-			name := fmt.Sprintf("plddt_%g", band.Low)
+		line("# %s", v.scale.legend)
+		byLow := func(a, b plot.Band) int { return cmp.Compare(a.Low, b.Low) }
+		for _, band := range slices.SortedFunc(slices.Values(v.scale.bands), byLow) { // each colours those above again
+			name := fmt.Sprintf("%s_%g", v.scale.name, band.Low)
 			line("set_color %s, [%d, %d, %d]", name, band.Colour.R, band.Colour.G, band.Colour.B)
 			if band.Low == 0 {
 				line("color %s, fold", name)

@@ -68,6 +68,51 @@ func TestViewBands(t *testing.T) {
 	}
 }
 
+// A predicted RMSD has a scale of its own, in which low values are good.
+func TestViewOfPredictedRMSD(t *testing.T) {
+	s := viewed([3]string{"A", "B", "L"}, [3]string{"bait", "", "a ligand"})
+	for i, v := range []float64{0, 0.5, 0.51, 1.5, 2.5, 2.51, 30} {
+		r := &s.Chains[0].Residues[i]
+		r.PredictedRMSD = &v
+		for k := range r.Atoms {
+			r.Atoms[k].B = v
+		}
+	}
+	v, err := NewView(t.Context(), s, ViewOptions{Source: "model.cif", PLDDT: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := v.MolViewSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"ChimeraX": {string(v.ChimeraX()), []string{
+			"# Predicted RMSD in Angstrom, low values being good: up to 0.5, 1, 1.5, 2.5, and above.\n",
+			"color /A:1-2 #440154\n", "color /A:3 #3b528b\n", "color /A:4 #21918c\n", "color /A:5 #5ec962\n",
+			"color /A:6-7 #fde725\n",
+		}},
+		"PyMOL": {string(v.PyMOL()), []string{
+			"set_color predicted_rmsd_0, [68, 1, 84]\ncolor predicted_rmsd_0, fold\n" +
+				"set_color predicted_rmsd_0.5, [59, 82, 139]\ncolor predicted_rmsd_0.5, fold and b > 0.5\n",
+			"set_color predicted_rmsd_2.5, [253, 231, 37]\ncolor predicted_rmsd_2.5, fold and b > 2.5\n",
+		}},
+		"Mol*": {string(state), []string{"#440154", "#fde725"}},
+	} {
+		for _, want := range test.want {
+			if !strings.Contains(test.text, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, test.text)
+			}
+		}
+		if strings.Contains(strings.ToLower(test.text), "plddt") || strings.Contains(test.text, "#0053d6") {
+			t.Errorf("%s is coloured by pLDDT", name)
+		}
+	}
+}
+
 // A state of MolViewSpec colours the polymers, names each chain, and shows the residues that touch another chain.
 func TestMolViewSpecComponents(t *testing.T) {
 	text, err := plainView(t, true).MolViewSpec()

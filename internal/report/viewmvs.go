@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"pleat/api"
-	"pleat/internal/plot"
 	"pleat/internal/words"
 )
 
@@ -47,10 +46,10 @@ func (v *View) MolViewSpec() ([]byte, error) {
 	cartoon := mvsNode{Kind: "representation", Params: map[string]any{"type": "cartoon"}}
 	for k, list := range v.bands {
 		if len(list) > 0 {
-			cartoon.Children = append(cartoon.Children, mvsColour(webColour(plot.Bands[k].Colour), selectors(list)))
+			cartoon.Children = append(cartoon.Children, mvsColour(webColour(v.scale.bands[k].Colour), selectors(list)))
 		}
 	}
-	if v.bands == nil {
+	if v.scale == nil {
 		polymers := 0
 		for _, c := range v.chains {
 			if !c.ligand {

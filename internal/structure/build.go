@@ -18,7 +18,8 @@ type builder struct {
 	// is a model. statesPLDDT is that it calls its B-factors pLDDT.
 	method                string
 	computed, statesPLDDT bool
-	metrics               bool // the file lists pLDDT of residues
+	statesRMSD            bool // the file calls its B-factors predicted RMSD
+	metrics               bool // the file lists pLDDT or predicted RMSD of residues
 	cell                  Cell
 
 	atoms int
@@ -301,6 +302,9 @@ func (b *builder) structure(e entities) (*Structure, error) {
 	for i := range s.Chains {
 		s.Chains[i].tidy()
 	}
+	if b.statesRMSD {
+		s.readRMSD()
+	}
 	if twice := s.twice(); twice != "" {
 		reason := "chain " + twice + " is there twice in the same place; want it once"
 		return nil, &ParseError{Format: b.in.format, Reason: reason}
@@ -311,6 +315,18 @@ func (b *builder) structure(e entities) (*Structure, error) {
 		s.Chains[i].Entity = n
 	}
 	return s, nil
+}
+
+// readRMSD gives the residues of polymers their B-factors as predicted RMSD.
+func (s *Structure) readRMSD() {
+	for i := range s.Chains {
+		c := &s.Chains[i]
+		for j := range c.Residues {
+			if v := meanB(&c.Residues[j]); c.Kind.Polymer() && v >= 0 {
+				c.Residues[j].PredictedRMSD = &v
+			}
+		}
+	}
 }
 
 // undivided returns the chain undivided, with the kind that the file's entity tables give.

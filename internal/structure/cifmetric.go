@@ -1,12 +1,14 @@
 package structure
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// qaMetric is a local quality metric of a ModelCIF file that is a pLDDT.
+// qaMetric is a local quality metric of a ModelCIF file that is a pLDDT or a predicted RMSD.
 type qaMetric struct {
+	rmsd  bool
 	rank  int     // 0: of residues, which is preferred; 1: of all atoms; 2: by its name alone
 	scale float64 // to 0 to 100
 }
@@ -37,7 +39,8 @@ func (c *cifReader) computed([][]byte) error {
 	return nil
 }
 
-// metric reads a row of _ma_qa_metric. The types are those of the ModelCIF dictionary 1.4.
+// metric reads a row of _ma_qa_metric. The types are those of the ModelCIF dictionary 1.4, which has none for a predicted
+// RMSD: it is a distance of that name.
 func (c *cifReader) metric(v [][]byte) error {
 	c.build.computed = true
 	if !strings.EqualFold(string(v[1]), "local") || len(c.metrics) >= maxMetrics {
@@ -50,6 +53,8 @@ func (c *cifReader) metric(v [][]byte) error {
 		m.rank = 1
 	case strings.HasPrefix(kind, "plddt"):
 		m.rank = 0
+	case kind == "distance" && predictedRMSDName.Match(v[3]):
+		m.rmsd, m.rank = true, 0
 	case !strings.EqualFold(string(v[3]), "plddt"):
 		return nil
 	}
@@ -97,11 +102,24 @@ func (c *cifReader) localMetric(v [][]byte) error {
 	return nil
 }
 
-// assignMetric gives the residues the values of their pLDDT.
-func (c *cifReader) assignMetric() {
+// predictedRMSDName matches the names under which models state their predicted RMSD.
+var predictedRMSDName = regexp.MustCompile(`(?i)^(predicted rmsd|prmsd)$`)
+
+// assignMetrics gives the residues the values of their pLDDT and predicted RMSD.
+func (c *cifReader) assignMetrics() {
+	c.assignMetric(false, func(r *Residue, v float64) { r.PLDDT = &v })
+	c.assignMetric(true, func(r *Residue, v float64) {
+		if v >= 0 {
+			r.PredictedRMSD = &v
+		}
+	})
+}
+
+// assignMetric calls set with the residues and their values of the best metric of a kind.
+func (c *cifReader) assignMetric(rmsd bool, set func(*Residue, float64)) {
 	id, best := "", qaMetric{rank: maxMetrics}
 	for k, m := range c.metrics {
-		if m.rank < best.rank || m.rank == best.rank && k < id {
+		if m.rmsd == rmsd && (m.rank < best.rank || m.rank == best.rank && k < id) {
 			id, best = k, m
 		}
 	}
@@ -113,7 +131,7 @@ func (c *cifReader) assignMetric() {
 		for i := range raw.residues {
 			r := &raw.residues[i]
 			if v, ok := c.values[qaKey{id, raw.name, r.Seq}]; ok && r.Seq > 0 {
-				r.PLDDT = new(v * best.scale)
+				set(r, v*best.scale)
 				c.build.metrics = true
 			}
 		}

@@ -93,20 +93,19 @@ func (c *cifWriter) targets() {
 }
 
 // globalMetric is a score of the whole model (ma_qa_metric, mode global).
-type globalMetric struct{ name, description, value string }
+type globalMetric struct{ name, kind, description, value string }
 
 // globalMetrics returns the scores of the whole model that are known.
 func (c *cifWriter) globalMetrics() []globalMetric {
 	var out []globalMetric
-	sum, n := 0.0, 0
-	for _, v := range c.plddts() {
-		sum += v.value
-		n++
-	}
-	if n > 0 {
+	for _, m := range c.localMetrics() {
+		sum := 0.0
+		for _, v := range m.values {
+			sum += v.value
+		}
 		out = append(out, globalMetric{
-			"pLDDT", "Predicted lDDT, 0 to 100, mean over polymer residues",
-			strconv.FormatFloat(sum/float64(n), 'f', 2, 64),
+			m.name, m.kind, m.description + ", mean over polymer residues",
+			strconv.FormatFloat(sum/float64(len(m.values)), 'f', 2, 64),
 		})
 	}
 	for _, score := range []struct {
@@ -118,29 +117,28 @@ func (c *cifWriter) globalMetrics() []globalMetric {
 	} {
 		if score.value != nil {
 			out = append(out, globalMetric{
-				score.name, score.description, strconv.FormatFloat(*score.value, 'f', 4, 64),
+				score.name, score.name, score.description, strconv.FormatFloat(*score.value, 'f', 4, 64),
 			})
 		}
 	}
 	return out
 }
 
-// confidence writes the quality metrics of the model: definitions, scores of the whole, the pLDDT of each residue of a
-// polymer, and the ipTM of pairs of chains. Their names and types are what viewers recognise.
+// confidence writes the quality metrics of the model: definitions, scores of the whole, the pLDDT and predicted RMSD of
+// each residue of a polymer, and the ipTM of pairs of chains. Their names and types are what viewers recognise.
 func (c *cifWriter) confidence() {
-	global, residues := c.globalMetrics(), c.plddts()
-	if len(global) == 0 && len(residues) == 0 && len(c.m.PairIPTM) == 0 {
+	global, locals := c.globalMetrics(), c.localMetrics()
+	if len(global) == 0 && len(locals) == 0 && len(c.m.PairIPTM) == 0 {
 		return
 	}
 	c.loop("ma_qa_metric", "id", "mode", "name", "software_group_id", "type", "description")
 	for i, m := range global {
-		c.row(strconv.Itoa(i+1), "global", m.name, "1", m.name, m.description)
+		c.row(strconv.Itoa(i+1), "global", m.name, "1", m.kind, m.description)
 	}
-	local := strconv.Itoa(len(global) + 1)
-	if len(residues) > 0 {
-		c.row(local, "local", "pLDDT", "1", "pLDDT", "Predicted lDDT, 0 to 100, per residue")
+	for i, m := range locals {
+		c.row(strconv.Itoa(len(global)+i+1), "local", m.name, "1", m.kind, m.description+", per residue")
 	}
-	pair := strconv.Itoa(len(global) + 2)
+	pair := strconv.Itoa(len(global) + len(locals) + 1)
 	if len(c.m.PairIPTM) > 0 {
 		c.row(pair, "per-feature-pair", "ipTM", "1", "ipTM", "Interface predicted TM-score of two chains, 0 to 1")
 	}
@@ -152,9 +150,7 @@ func (c *cifWriter) confidence() {
 		}
 		c.end()
 	}
-	if len(residues) > 0 {
-		c.localConfidence(local, residues)
-	}
+	c.localConfidence(len(global)+1, locals)
 	c.pairConfidence(pair)
 }
 
@@ -194,40 +190,66 @@ func (c *cifWriter) pairConfidence(metric string) {
 	c.end()
 }
 
-// residuePLDDT is the confidence of a residue, by its indices.
-type residuePLDDT struct {
+// localMetric is a measure of the residues of polymers (ma_qa_metric, mode local). It has values.
+type localMetric struct {
+	name, kind, description string
+	values                  []residueValue
+}
+
+// residueValue is the value of a residue, by its indices.
+type residueValue struct {
 	chain, residue int
 	value          float64
 }
 
-// plddts returns the confidence of the residues of polymers: the one of Meta or, where there is none, that of the file
-// from which the structure was read.
-func (c *cifWriter) plddts() (out []residuePLDDT) {
+// localMetrics returns the measures of residues that are known. The dictionary has no type of its own for a predicted
+// RMSD, which is a distance.
+func (c *cifWriter) localMetrics() []localMetric {
+	all := []localMetric{{
+		"pLDDT", "pLDDT", "Predicted lDDT, 0 to 100",
+		c.residueValues(c.m.PLDDT, 100, func(r *Residue) *float64 { return r.PLDDT }),
+	}, {
+		"predicted RMSD", "distance", "Predicted RMSD in Angstrom, lower is better",
+		c.residueValues(c.m.PredictedRMSD, MaxPredictedRMSD, func(r *Residue) *float64 { return r.PredictedRMSD }),
+	}}
+	return slices.DeleteFunc(all, func(m localMetric) bool { return len(m.values) == 0 })
+}
+
+// residueValues returns the values of the residues of polymers: those of Meta or, where there are none, those from 0 to
+// a limit of the file from which the structure was read.
+func (c *cifWriter) residueValues(of [][]float64, limit float64, own func(*Residue) *float64) (out []residueValue) {
 	for i := range c.s.Chains {
 		chain := &c.s.Chains[i]
 		if !chain.Kind.Polymer() {
 			continue
 		}
 		for j := range chain.Residues {
-			switch own := chain.Residues[j].PLDDT; {
-			case c.m.PLDDT != nil:
-				out = append(out, residuePLDDT{i, j, c.m.PLDDT[i][j]})
-			case own != nil && *own >= 0 && *own <= 100:
-				out = append(out, residuePLDDT{i, j, *own})
+			switch v := own(&chain.Residues[j]); {
+			case of != nil:
+				out = append(out, residueValue{i, j, of[i][j]})
+			case v != nil && *v >= 0 && *v <= limit:
+				out = append(out, residueValue{i, j, *v})
 			}
 		}
 	}
 	return out
 }
 
-// localConfidence writes the confidence of residues, as the metric of an id.
-func (c *cifWriter) localConfidence(metric string, residues []residuePLDDT) {
+// localConfidence writes the values of residues, as the metrics from an id on.
+func (c *cifWriter) localConfidence(first int, metrics []localMetric) {
+	if len(metrics) == 0 {
+		return
+	}
 	c.loop("ma_qa_metric_local", "ordinal_id", "model_id", "label_asym_id", "label_seq_id", "label_comp_id",
 		"metric_id", "metric_value")
-	for k, v := range residues {
-		r := &c.s.Chains[v.chain].Residues[v.residue]
-		c.row(strconv.Itoa(k+1), "1", c.labels[v.chain], strconv.Itoa(r.Seq), r.Comp, metric,
-			strconv.FormatFloat(v.value, 'f', 2, 64))
+	n := 0
+	for i, m := range metrics {
+		for _, v := range m.values {
+			n++
+			r := &c.s.Chains[v.chain].Residues[v.residue]
+			c.row(strconv.Itoa(n), "1", c.labels[v.chain], strconv.Itoa(r.Seq), r.Comp, strconv.Itoa(first+i),
+				strconv.FormatFloat(v.value, 'f', 2, 64))
+		}
 	}
 	c.end()
 }

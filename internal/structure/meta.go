@@ -22,6 +22,9 @@ type Meta struct {
 	// the atoms' own B is written. A chain's entry may be nil too, for ligands whose
 	// atoms carry pLDDT as their B.
 	PLDDT [][]float64
+	// PredictedRMSD is in Å, at most MaxPredictedRMSD, and as PLDDT by chain and residue. It goes into the quality metrics
+	// and, where PLDDT is nil, into the B-factors.
+	PredictedRMSD [][]float64
 	// PTM and IPTM are the model's own scores of the whole structure, 0 to 1; nil: it gives none.
 	PTM, IPTM *float64
 	// PairIPTM are the ipTM of pairs of chains, 0 to 1.
@@ -51,45 +54,65 @@ type Citation struct {
 	Authors                           []string // «Family, Given»
 }
 
-// check returns an error where the confidence does not fit the structure or the scale of 0 to 100. Values of which none
-// is above 1 are taken for fractions, a common mistake.
+// MaxPredictedRMSD is the largest predicted RMSD in Å that files can hold: the B-factor of a PDB file has six columns.
+const MaxPredictedRMSD = 999.0
+
+// check returns an error where the confidence does not fit the structure or its scale. pLDDT of which none is above 1
+// is taken for fractions, a common mistake.
 func (m *Meta) check(s *Structure) error {
+	if m.PredictedRMSD != nil {
+		if _, _, err := checkValues(s, "predicted RMSD", m.PredictedRMSD, MaxPredictedRMSD); err != nil {
+			return err
+		}
+	}
 	if m.PLDDT == nil {
 		return nil
 	}
-	if len(m.PLDDT) != len(s.Chains) {
-		return fmt.Errorf("write structure: pLDDT for %d chains, want %d", len(m.PLDDT), len(s.Chains))
+	highest, n, err := checkValues(s, "pLDDT", m.PLDDT, 100)
+	if err == nil && n > 4 && highest > 0 && highest <= 1 {
+		err = fmt.Errorf("write structure: pLDDT is nowhere above %v; it looks like fractions, want 0 to 100", highest)
 	}
-	highest, n := 0.0, 0
-	for i, chain := range m.PLDDT {
+	return err
+}
+
+// checkValues returns the highest value by chain and residue and their number, or an error where they do not fit the
+// structure or are not from 0 to a limit.
+func checkValues(s *Structure, name string, values [][]float64, limit float64) (highest float64, n int, err error) {
+	if len(values) != len(s.Chains) {
+		return 0, 0, fmt.Errorf("write structure: %s for %d chains, want %d", name, len(values), len(s.Chains))
+	}
+	for i, chain := range values {
 		c := &s.Chains[i]
 		if chain == nil && !c.Kind.Polymer() {
 			continue
 		}
 		if len(chain) != len(c.Residues) {
-			return fmt.Errorf("write structure: pLDDT for %d residues of chain %s, want %d", len(chain), c.ID,
+			return 0, 0, fmt.Errorf("write structure: %s for %d residues of chain %s, want %d", name, len(chain), c.ID,
 				len(c.Residues))
 		}
 		for j, v := range chain {
-			if !(v >= 0 && v <= 100) {
-				return fmt.Errorf("write structure: pLDDT of residue %d of chain %s is %v, want 0 to 100", j+1, c.ID, v)
+			if !(v >= 0 && v <= limit) {
+				return 0, 0, fmt.Errorf("write structure: %s of residue %d of chain %s is %v, want 0 to %g", name, j+1,
+					c.ID, v, limit)
 			}
 			highest = max(highest, v)
 			n++
 		}
 	}
-	if n > 4 && highest > 0 && highest <= 1 {
-		return fmt.Errorf("write structure: pLDDT is nowhere above %v; it looks like fractions, want 0 to 100", highest)
-	}
-	return nil
+	return highest, n, nil
 }
 
-// b returns the value of an atom's B column: the residue's pLDDT, or the atom's own B where there is no confidence.
+// b returns the value of an atom's B column: the residue's pLDDT, else its predicted RMSD, or the atom's own B where
+// there is no confidence.
 func (m *Meta) b(chain, residue int, a *Atom) float64 {
-	if m.PLDDT == nil || m.PLDDT[chain] == nil {
+	values := m.PLDDT
+	if values == nil {
+		values = m.PredictedRMSD
+	}
+	if values == nil || values[chain] == nil {
 		return a.B
 	}
-	return m.PLDDT[chain][residue]
+	return values[chain][residue]
 }
 
 // id returns the entry id reduced to safe characters, at most 64, or "pleat" where none remain.

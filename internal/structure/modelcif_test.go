@@ -26,6 +26,7 @@ func TestModelCIFFiles(t *testing.T) {
 		"full":  {s, full},
 		"bare":  {s, bare},
 		"none":  {s, Meta{}},
+		"rmsd":  {s, Meta{PredictedRMSD: full.PLDDT}},
 		"alone": {alone, Meta{PLDDT: full.PLDDT[:1], PTM: full.PTM, IPTM: full.PTM}},
 	} {
 		var out bytes.Buffer

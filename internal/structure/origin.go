@@ -32,7 +32,7 @@ func titleOfPrediction(title string) bool { return predictionTitle.MatchString(t
 func (b *builder) origin() (Origin, string) {
 	method := strings.ToUpper(b.method)
 	switch {
-	case b.metrics: // only a model has values of its own
+	case b.metrics, b.statesRMSD: // only a model has values of its own
 		return Prediction, ""
 	case strings.Contains(method, theoretical):
 		return Prediction, ""
@@ -56,10 +56,12 @@ type Confidence struct {
 // its B-factors, as means over the atoms of each residue. A file that names an experiment is no prediction, whatever
 // its title says; predicted says that the caller knows that the structure is one and has pLDDT as B-factors.
 func (s *Structure) Confidence(predicted bool) Confidence {
-	if listed := s.listedPLDDT(); listed != nil {
+	if listed := s.listed(func(r *Residue) *float64 { return r.PLDDT }); listed != nil {
 		return s.Scaled(listed)
 	}
 	switch {
+	case s.PredictedRMSD() != nil:
+		return Confidence{Note: RMSDInstead}
 	case predicted:
 	case s.Origin == Experiment:
 		return Confidence{Note: fmt.Sprintf("The structure is of an experiment (%s), so that its B-factors are no "+
@@ -74,15 +76,25 @@ func (s *Structure) Confidence(predicted bool) Confidence {
 	return s.Scaled(s.byResidue(meanB))
 }
 
-// listedPLDDT returns the values that the file lists for residues; nil: it lists none.
-func (s *Structure) listedPLDDT() [][]float64 {
+// RMSDInstead is the note on a structure whose model states its confidence in another measure than pLDDT.
+const RMSDInstead = "The model gives no pLDDT but a predicted RMSD in Å for each residue, of which low values are good."
+
+// PredictedRMSD returns the predicted RMSD in Å, by chain and residue, and NaN where it is not known; nil: the file has
+// none.
+func (s *Structure) PredictedRMSD() [][]float64 {
+	return s.listed(func(r *Residue) *float64 { return r.PredictedRMSD })
+}
+
+// listed returns a value that the file has of residues; nil: it has none.
+func (s *Structure) listed(value func(*Residue) *float64) [][]float64 {
 	known := false
 	out := s.byResidue(func(r *Residue) float64 {
-		if r.PLDDT == nil {
+		v := value(r)
+		if v == nil {
 			return math.NaN()
 		}
 		known = true
-		return *r.PLDDT
+		return *v
 	})
 	if !known {
 		return nil

@@ -3,6 +3,7 @@ package structure
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -73,6 +74,14 @@ func TestConfidence(t *testing.T) {
 		{"pLDDT from 0 to 1", modelled(metric + "1 local 'pLDDT in [0,1]' x\n" + listed +
 			"1 A 1 1 0.5\n1 A 2 1 0.25\n"), false,
 			Prediction, 50, ""},
+		{"a predicted RMSD", modelled(metric + "1 local distance 'predicted RMSD'\n" + listed + "1 A 1 1 0.5\n1 A 2 1 1\n"),
+			true, Prediction, 0, RMSDInstead},
+		{"a predicted RMSD and pLDDT", modelled(metric + "1 local distance 'predicted RMSD'\n2 local pLDDT pLDDT\n" +
+			listed + "1 A 1 1 0.5\n1 A 1 2 80\n"), true, Prediction, 80, ""},
+		{"what WritePDB says of a predicted RMSD", "REMARK 999 The B-factor column holds the predicted RMSD in " +
+			"Angstrom.\n" + residuesWithB(0.5), true, Prediction, 0, RMSDInstead},
+		{"another distance", modelled(metric + "1 local distance 'to the template'\n" + listed +
+			"1 A 1 1 0.5\n"), false, Prediction, 0, unstated},
 		{"several metrics", modelled(metric +
 			"1 global pLDDT pLDDT\n2 local 'pLDDT all-atom' x\n3 local other 'QMEAN'\n" +
 			"4 local pLDDT y\n" + listed + "1 A 1 2 10\n1 A 1 3 20\n1 A 1 4 30\n"), false, Prediction, 30, ""},
@@ -106,6 +115,37 @@ func TestConfidence(t *testing.T) {
 				test.origin, test.first,
 				test.note)
 		}
+	}
+}
+
+// A predicted RMSD is read back from both formats, by residue and in Å, and never as pLDDT.
+func TestPredictedRMSDIsReadBack(t *testing.T) {
+	s := load(t, "2jof")
+	rmsd := s.byResidue(func(r *Residue) float64 { return float64(r.Seq) / 4 })
+	for _, format := range []func(io.Writer, *Structure, Meta) error{WriteCIF, WritePDB} {
+		text := write(t, format, s, Meta{PredictedRMSD: rmsd})
+		read, err := Read(bytes.NewReader(text), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := read.PredictedRMSD()
+		if got == nil || math.Abs(got[0][2]-0.75) > 1e-9 || read.Chains[0].Residues[2].Atoms[0].B != 0.75 {
+			t.Errorf("predicted RMSD %v, want 0.75 for the third residue, also as its B-factor", got)
+		}
+		if c := read.Confidence(true); c.PLDDT != nil || c.Note != RMSDInstead || read.Origin != Prediction {
+			t.Errorf("%+v of origin %q is taken for pLDDT", c, read.Origin)
+		}
+		if c := Compare(read, read)[0]; c.MeanPLDDT != nil {
+			t.Error("a change of pLDDT is told")
+		}
+	}
+	again := write(t, WritePDB, s, Meta{PredictedRMSD: rmsd})
+	read, err := Read(bytes.NewReader(again), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(write(t, WritePDB, read, Meta{})); !strings.Contains(text, "predicted RMSD in Angstrom") {
+		t.Error("written again, the file does not say what its B-factors are")
 	}
 }
 

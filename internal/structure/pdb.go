@@ -119,8 +119,11 @@ func (p *pdbWriter) head() {
 			remarks = append(remarks, "Model: "+model)
 		}
 	}
-	if p.m.PLDDT != nil {
+	switch {
+	case p.m.PLDDT != nil:
 		remarks = append(remarks, "The B-factor column holds pLDDT, 0 to 100.")
+	case p.m.PredictedRMSD != nil || p.s.PredictedRMSD() != nil:
+		remarks = append(remarks, "The B-factor column holds the predicted RMSD in Angstrom.", "Lower is better.")
 	}
 	remarks = append(remarks, oneLine(p.m.Disclaimer))
 	for _, text := range remarks {

@@ -51,7 +51,7 @@ func readCIF(r io.Reader, lim Limits) (*Structure, *cifReader, error) {
 	if err := c.build.flush(); err != nil {
 		return nil, nil, err
 	}
-	c.assignMetric()
+	c.assignMetrics()
 	s, err := c.build.structure(c.entities)
 	return s, c, err
 }

@@ -151,11 +151,15 @@ func (p *pdbReader) text(to *strings.Builder, line []byte) {
 	}
 }
 
-// remark reads what a remark says of the B-factors: this package writes that they are pLDDT, and others do too.
+// remark reads what a remark says of the B-factors: this package writes that they are pLDDT or predicted RMSD, and
+// others write the former, too.
 func (p *pdbReader) remark(line []byte) {
 	text := strings.ToUpper(string(line))
 	if strings.Contains(text, "PLDDT") && strings.Contains(text, "B-FACTOR") {
 		p.build.statesPLDDT = true
+	}
+	if strings.Contains(text, "PREDICTED RMSD") && strings.Contains(text, "B-FACTOR") {
+		p.build.statesRMSD = true
 	}
 }
 

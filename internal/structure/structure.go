@@ -80,10 +80,13 @@ type Residue struct {
 	// PLDDT is the confidence from 0 to 100 that the file lists for the residue (_ma_qa_metric_local); nil: it lists
 	// none.
 	PLDDT *float64
+	// PredictedRMSD is the error in Å that a model expects of the residue, as the file lists it or, in a PDB file that
+	// says so, the mean of its B-factors; nil: the file has none. It is no pLDDT: lower is better.
+	PredictedRMSD *float64
 }
 
 // Atom is one atom. Pos is in Å. B is the isotropic B-factor of an experiment in Å² or, in a prediction, pLDDT from
-// 0 to 100.
+// 0 to 100 or the predicted RMSD in Å.
 type Atom struct {
 	Name      string // CA, O5', HG11
 	Element   string // symbol in upper case: C, SE, ZN; empty: not known

@@ -151,7 +151,20 @@ func TestWriteCIF(t *testing.T) {
 			t.Errorf("lacks %q", want)
 		}
 	}
-	m.Experimental, m.PLDDT = true, nil
+	m.PredictedRMSD = [][]float64{{0.25, 1.5}, {0.5, 2}, {1}, nil}
+	text = string(write(t, WriteCIF, s, m))
+	for _, want := range []string{
+		"\n2 global 'predicted RMSD' 1 distance 'Predicted RMSD in Angstrom, lower is better, mean over polymer " +
+			"residues'\n",
+		"\n5 local 'predicted RMSD' 1 distance 'Predicted RMSD in Angstrom, lower is better, per residue'\n",
+		"\n6 per-feature-pair ipTM", "\n1 1 1 60.25\n2 1 2 1.05\n", "\n6 1 A 1 ALA 5 0.25\n7 1 A 2 SEP 5 1.50\n",
+		"1.00 91.25 ? 1 ALA", // pLDDT stays in the B-factors
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("with both measures: lacks %q", want)
+		}
+	}
+	m.Experimental, m.PLDDT, m.PredictedRMSD = true, nil, nil
 	text = string(write(t, WriteCIF, s, m))
 	if strings.Contains(text, "_ma_") || !strings.Contains(text, "methodology experimental") {
 		t.Error("an experimental structure is described as a model")
@@ -173,6 +186,9 @@ func TestWriteRefuses(t *testing.T) {
 		{"range", func(_ *Structure, m *Meta) {
 			m.PLDDT[1][1] = 100.5
 		}, "write structure: pLDDT of residue 2 of chain B is 100.5, want 0 to 100"},
+		{"a predicted RMSD too high for a PDB file",
+			func(_ *Structure, m *Meta) { m.PredictedRMSD = [][]float64{{1, 1000}, {1, 1}, {1}, nil} },
+			"write structure: predicted RMSD of residue 2 of chain A is 1000, want 0 to 999"},
 		{"fractions", func(_ *Structure, m *Meta) { m.PLDDT = [][]float64{{0.9, 0.8}, {0.7, 1}, {0.5}, nil} },
 			"write structure: pLDDT is nowhere above 1; it looks like fractions, want 0 to 100"},
 		{"coordinate", func(s *Structure, _ *Meta) { s.Chains[0].Residues[1].Atoms[0].Pos[1] = math.NaN() },

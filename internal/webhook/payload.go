@@ -155,7 +155,10 @@ func foldBody(f *FoldSource, c cleaner) *api.NotifiedFold {
 		r := api.NotifiedResult{
 			SequenceType: "complex",
 			Prediction: api.NotifiedPrediction{
-				MeanPLDDT: finite(p.MeanPLDDT), PTM: finite(p.PTM), IPTM: finite(p.IPTM),
+				MeanPLDDT:     finite(p.MeanPLDDT),
+				PredictedRMSD: finite(p.PredictedRMSD),
+				PTM:           finite(p.PTM),
+				IPTM:          finite(p.IPTM),
 			},
 			Artifacts: map[string]string{},
 		}

@@ -60,9 +60,10 @@ func designTable(w *api.Workflow) [][]string {
 
 // foldTable returns a table of the folds of a design.
 func foldTable(folds []api.DesignFold) [][]string {
-	head := []string{"JOB", "DESIGN", "MODEL", "STATUS", "PLDDT", "IPTM", "BINDER RMSD"}
-	return cli.Rows(head, folds, func(f *api.DesignFold) []string {
+	head := []string{"JOB", "DESIGN", "MODEL", "STATUS", "PLDDT", cli.RMSDColumn, "IPTM", "BINDER RMSD"}
+	return cli.WithoutEmpty(cli.Rows(head, folds, func(f *api.DesignFold) []string {
 		return []string{f.JobID, f.DesignID, f.ModelName, f.Status, cli.FormatScore(f.MeanPLDDT, "%.1f"),
-			cli.FormatScore(f.IPTM, "%.3f"), cli.FormatScore(f.BinderRMSD, "%.2f")}
-	})
+			cli.FormatScore(f.PredictedRMSD, "%.2f"), cli.FormatScore(f.IPTM, "%.3f"),
+			cli.FormatScore(f.BinderRMSD, "%.2f")}
+	}), cli.RMSDColumn)
 }

@@ -339,18 +339,20 @@ func saveResults(cmd *cobra.Command, c *api.Client, res api.Results, folder resu
 	return paths, explain(c, err)
 }
 
-// scores returns a table with one row per structure: pLDDT from 0 to 100, pTM and ipTM from 0 to 1, PAE in Å.
+// scores returns a table with one row per structure: pLDDT from 0 to 100, predicted RMSD in Å, pTM and
+// ipTM from 0 to 1, PAE in Å.
 func scores(res api.Results) [][]string {
-	head := []string{"STRUCTURE", "MEAN PLDDT", "PTM", "IPTM", "MAX PAE"}
-	return cli.Rows(head, structuresOf(res), func(s *scored) []string {
+	head := []string{"STRUCTURE", "MEAN PLDDT", cli.RMSDColumn, "PTM", "IPTM", "MAX PAE"}
+	return cli.WithoutEmpty(cli.Rows(head, structuresOf(res), func(s *scored) []string {
 		return []string{
 			s.name,
 			cli.FormatScore(s.MeanPLLDT, "%.1f"),
+			cli.FormatScore(s.PredictedRMSD, "%.2f"),
 			cli.FormatScore(s.PTM, "%.3f"),
 			cli.FormatScore(s.IPTM, "%.3f"),
 			cli.FormatScore(s.MaxPAE, "%.1f"),
 		}
-	})
+	}), cli.RMSDColumn)
 }
 
 // scored is one structure of a job, with the name of its sequence, or of the job where it holds all chains.

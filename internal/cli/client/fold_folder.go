@@ -352,7 +352,7 @@ func (r *folderFold) finish(j *results.LoggedJob, w *waiter) error {
 		j.Error = cli.ValueOr(res.Prediction.Error, noReason)
 		return r.log.Write(j)
 	}
-	j.PLDDT = res.Prediction.MeanPLLDT
+	j.PLDDT, j.PredictedRMSD = res.Prediction.MeanPLLDT, res.Prediction.PredictedRMSD
 	if _, err := saveResults(r.cmd, r.c, res, r.out.Sub(j.Folder)); err != nil {
 		if r.cmd.Context().Err() != nil {
 			return err
@@ -383,7 +383,7 @@ func (r *folderFold) has(j *results.LoggedJob) bool {
 // summary prints what became of each job, those without a result last with the reason. The error has cli.ExitUnfinished
 // if there is one.
 func (r *folderFold) summary() error {
-	rows := [][]string{{"FILE", "NAME", "STATUS", "MEAN PLDDT", "JOB", "FOLDER"}}
+	rows := [][]string{{"FILE", "NAME", "STATUS", "MEAN PLDDT", cli.RMSDColumn, "JOB", "FOLDER"}}
 	var bad []*results.LoggedJob
 	waiting := 0
 	for _, j := range r.jobs {
@@ -399,13 +399,14 @@ func (r *folderFold) summary() error {
 		if j.Status == "" {
 			folder = ""
 		}
-		rows = append(rows, []string{j.File, j.Name, j.State(), cli.FormatScore(j.PLDDT, "%.1f"), j.Job, folder})
+		rows = append(rows, []string{j.File, j.Name, j.State(), cli.FormatScore(j.PLDDT, "%.1f"),
+			cli.FormatScore(j.PredictedRMSD, "%.2f"), j.Job, folder})
 	}
 	for _, j := range bad {
-		rows = append(rows, []string{j.File, j.Name, j.State(), "-", j.Job, ""})
+		rows = append(rows, []string{j.File, j.Name, j.State(), "-", "-", j.Job, ""})
 	}
 	out := r.cmd.OutOrStdout()
-	if err := cli.PrintTable(out, rows); err != nil {
+	if err := cli.PrintTable(out, cli.WithoutEmpty(rows, cli.RMSDColumn)); err != nil {
 		return err
 	}
 	for _, j := range bad {

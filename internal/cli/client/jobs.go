@@ -42,9 +42,17 @@ func jobsList() *cobra.Command {
 		}
 		head := []string{"JOB", "STATUS", "MODEL", "PLDDT", "CREATED", "NAME"}
 		owned := func(j *api.JobRow) api.Owned { return j.Owned }
+		hasRMSD := slices.ContainsFunc(list.Data, func(j api.JobRow) bool { return j.PredictedRMSD != nil })
+		if hasRMSD {
+			head = slices.Insert(head, 4, cli.RMSDColumn)
+		}
 		return printWork(cmd, list, head, owned, func(j *api.JobRow) []string {
 			plddt, created := cli.FormatScore(j.MeanPLLDT, "%.1f"), j.Date.Format(time.DateTime)
-			return []string{j.ID, j.Status, j.ModelName, plddt, created, j.Name}
+			row := []string{j.ID, j.Status, j.ModelName, plddt, created, j.Name}
+			if hasRMSD {
+				row = slices.Insert(row, 4, cli.FormatScore(j.PredictedRMSD, "%.2f"))
+			}
+			return row
 		})
 	})
 	f := c.Flags()
@@ -117,11 +125,12 @@ func runResults(ctx context.Context, c *api.Client, job, run string) (api.Result
 
 // runs returns a table of the runs of a job, newest first.
 func runs(v api.JobView) [][]string {
-	head := []string{"RUN", "ID", "STATUS", "MODEL", "SEED", "MEAN PLDDT", "CREATED"}
-	return cli.Rows(head, v.Runs, func(r *api.Run) []string {
+	head := []string{"RUN", "ID", "STATUS", "MODEL", "SEED", "MEAN PLDDT", cli.RMSDColumn, "CREATED"}
+	return cli.WithoutEmpty(cli.Rows(head, v.Runs, func(r *api.Run) []string {
 		return []string{fmt.Sprint(r.Number), r.ID, r.Status, r.ModelName, r.Seed,
-			cli.FormatScore(r.MeanPLDDT, "%.1f"), r.CreatedAt.Format(time.DateTime)}
-	})
+			cli.FormatScore(r.MeanPLDDT, "%.1f"), cli.FormatScore(r.PredictedRMSD, "%.2f"),
+			r.CreatedAt.Format(time.DateTime)}
+	}), cli.RMSDColumn)
 }
 
 // describe returns a job as rows of name and value; see records for its sequences. Rows that do not apply to its state
@@ -163,7 +172,11 @@ func describe(v api.JobView) [][]string {
 			continue
 		}
 		rows = append(rows,
-			[]string{"mean pLDDT", cli.FormatScore(p.MeanPLLDT, "%.1f")},
+			[]string{"mean pLDDT", cli.FormatScore(p.MeanPLLDT, "%.1f")})
+		if p.PredictedRMSD != nil {
+			rows = append(rows, []string{"mean predicted RMSD", cli.FormatScore(p.PredictedRMSD, "%.2f Å")})
+		}
+		rows = append(rows,
 			[]string{"pTM", cli.FormatScore(p.PTM, "%.3f")},
 			[]string{"ipTM", cli.FormatScore(p.IPTM, "%.3f")})
 	}

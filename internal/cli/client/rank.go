@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -305,7 +306,8 @@ func modelsOf(jobs []foldJob) (out []string) {
 }
 
 // rank sorts the rows: by what is compared, then by score, those without a structure last. It returns the name of the
-// score: the ranking confidence of AlphaFold-Multimer where every structure has both pTM and ipTM, else the mean pLDDT.
+// score: the ranking confidence of AlphaFold-Multimer where every structure has both pTM and ipTM, else the mean pLDDT
+// or, where no structure has one, the mean predicted RMSD, of which the lowest is the best.
 // The page ranks by the same rule: web/src/ranking.ts.
 // Evans et al., Protein complex prediction with AlphaFold-Multimer, bioRxiv 2021.10.04.463034, section 2.5.
 func rank(rows []ranked) string {
@@ -313,6 +315,11 @@ func rank(rows []ranked) string {
 	score := func(r ranked) float64 { return cli.ValueOr(r.scores.MeanPLLDT, -1) }
 	structure := func(r ranked) bool { return r.why == "" }
 	without := func(r ranked) bool { return structure(r) && (r.scores.PTM == nil || r.scores.IPTM == nil) }
+	if !slices.ContainsFunc(rows, func(r ranked) bool { return r.scores.MeanPLLDT != nil }) &&
+		slices.ContainsFunc(rows, func(r ranked) bool { return r.scores.PredictedRMSD != nil }) {
+		name = "mean predicted RMSD, Å, low is good"
+		score = func(r ranked) float64 { return -cli.ValueOr(r.scores.PredictedRMSD, math.Inf(1)) }
+	}
 	if slices.ContainsFunc(rows, structure) && !slices.ContainsFunc(rows, without) {
 		name = "0.8 ipTM + 0.2 pTM, 0 to 1"
 		score = func(r ranked) float64 {
@@ -336,7 +343,7 @@ func rank(rows []ranked) string {
 
 // rankingTable returns the rows as a table. The rank begins again for each thing that is compared.
 func rankingTable(rows []ranked) [][]string {
-	text := [][]string{{"RANK", "NAME", "MODEL", "SEED", "MEAN PLDDT", "PTM", "IPTM", "JOB", "FOLDER"}}
+	text := [][]string{{"RANK", "NAME", "MODEL", "SEED", "MEAN PLDDT", cli.RMSDColumn, "PTM", "IPTM", "JOB", "FOLDER"}}
 	place, group := 0, -1
 	for _, r := range rows {
 		if r.group != group {
@@ -346,7 +353,7 @@ func rankingTable(rows []ranked) [][]string {
 		seed := cli.ValueOr(r.job.request.Params.Seed, r.scores.Seed)
 		model := r.job.request.Params.ModelName
 		if r.why != "" {
-			text = append(text, []string{"-", r.job.base, model, seed, "-", "-", "-", r.job.id, r.why})
+			text = append(text, []string{"-", r.job.base, model, seed, "-", "-", "-", "-", r.job.id, r.why})
 			continue
 		}
 		text = append(text, []string{
@@ -355,13 +362,14 @@ func rankingTable(rows []ranked) [][]string {
 			model,
 			seed,
 			cli.FormatScore(r.scores.MeanPLLDT, "%.1f"),
+			cli.FormatScore(r.scores.PredictedRMSD, "%.2f"),
 			cli.FormatScore(r.scores.PTM, "%.3f"),
 			cli.FormatScore(r.scores.IPTM, "%.3f"),
 			r.job.id,
 			r.dir,
 		})
 	}
-	return text
+	return cli.WithoutEmpty(text, cli.RMSDColumn)
 }
 
 // writeRanking writes a table as CSV into a folder, which it creates, and returns the path. Names, which can be those

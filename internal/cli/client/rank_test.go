@@ -28,6 +28,13 @@ func scoredBy(model string, group int, plddt, ptm, iptm any) ranked {
 	}
 }
 
+// withRMSD returns a row of a model that gives a predicted RMSD in place of pLDDT.
+func withRMSD(model string, rmsd float64) ranked {
+	r := scoredBy(model, 0, nil, nil, nil)
+	r.scores.PredictedRMSD = &rmsd
+	return r
+}
+
 // The best comes first, of each thing that was folded; what failed comes last.
 func TestRank(t *testing.T) {
 	failed := scoredBy("failed", 0, nil, nil, nil)
@@ -48,6 +55,13 @@ func TestRank(t *testing.T) {
 		"one without an interface": {
 			[]ranked{scoredBy("a", 0, 90.0, 0.5, nil), scoredBy("b", 0, 70.0, 0.5, 0.6)},
 			"mean pLDDT", "a 1, b 2",
+		},
+		"predicted RMSD, low being good, where none has pLDDT": {
+			[]ranked{withRMSD("a", 2), failed, withRMSD("b", 0.5), scoredBy("c", 0, nil, nil, nil)},
+			"mean predicted RMSD", "b 1, a 2, c 3, failed -",
+		},
+		"predicted RMSD is not compared with pLDDT": {
+			[]ranked{withRMSD("a", 0.5), scoredBy("b", 0, 10.0, nil, nil)}, "mean pLDDT", "b 1, a 2",
 		},
 		"no structure": {[]ranked{failed}, "mean pLDDT", "failed -"},
 		"no score": {

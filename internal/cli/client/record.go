@@ -72,7 +72,7 @@ func chainsOf(s api.ViewSequence) string {
 // records returns a table with one row per sequence of a job: its chains, its name, what it is, the scores of its
 // structure if it has one of its own, and its id.
 func records(v api.JobView) [][]string {
-	rows := [][]string{{"CHAIN", "NAME", "TYPE", "LENGTH", "MEAN PLDDT", "PTM", "ID"}}
+	rows := [][]string{{"CHAIN", "NAME", "TYPE", "LENGTH", "MEAN PLDDT", cli.RMSDColumn, "PTM", "ID"}}
 	for _, s := range v.Sequences {
 		name, length := cmp.Or(cli.ValueOr(s.Name, ""), "-"), "-"
 		if s.Type != string(pleat.Ligand) {
@@ -83,7 +83,7 @@ func records(v api.JobView) [][]string {
 			p = v.Predictions[i]
 		}
 		rows = append(rows, []string{chainsOf(s), name, s.Type, length, cli.FormatScore(p.MeanPLLDT, "%.1f"),
-			cli.FormatScore(p.PTM, "%.3f"), s.ID})
+			cli.FormatScore(p.PredictedRMSD, "%.2f"), cli.FormatScore(p.PTM, "%.3f"), s.ID})
 	}
-	return rows
+	return cli.WithoutEmpty(rows, cli.RMSDColumn)
 }

@@ -86,6 +86,9 @@ func foldOutcome(got pleat.Output) string {
 	if v := meanPLDDT(got); v != nil {
 		return fmt.Sprintf("mean pLDDT %.1f", *v)
 	}
+	if got.Result != nil && len(got.Result.Predictions) > 0 && got.Result.Predictions[0].PredictedRMSD != nil {
+		return fmt.Sprintf("mean predicted RMSD %.2f Å", *got.Result.Predictions[0].PredictedRMSD)
+	}
 	return "no pLDDT"
 }
 

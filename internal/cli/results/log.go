@@ -28,16 +28,17 @@ const (
 
 // LoggedJob is a job of a file of a folder. An empty status is that of a job that has not ended.
 type LoggedJob struct {
-	File    string         `json:"file"`
-	Name    string         `json:"name"`
-	Key     string         `json:"key"` // its Idempotency-Key: it identifies the job
-	Of      int            `json:"of"`  // how many jobs the file has
-	Folder  string         `json:"folder"`
-	Request *api.CreateJob `json:"request,omitempty"` // in the first line of a job
-	Job     string         `json:"job,omitempty"`     // empty: not created
-	Status  string         `json:"status,omitempty"`
-	Error   string         `json:"error,omitempty"`
-	PLDDT   *float64       `json:"meanPLDDT,omitempty"`
+	File          string         `json:"file"`
+	Name          string         `json:"name"`
+	Key           string         `json:"key"` // its Idempotency-Key: it identifies the job
+	Of            int            `json:"of"`  // how many jobs the file has
+	Folder        string         `json:"folder"`
+	Request       *api.CreateJob `json:"request,omitempty"` // in the first line of a job
+	Job           string         `json:"job,omitempty"`     // empty: not created
+	Status        string         `json:"status,omitempty"`
+	Error         string         `json:"error,omitempty"`
+	PLDDT         *float64       `json:"meanPLDDT,omitempty"`
+	PredictedRMSD *float64       `json:"predictedRmsd,omitempty"`
 }
 
 // Label is what a job is called in messages.

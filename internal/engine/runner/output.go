@@ -226,36 +226,52 @@ func (q *predictRequest) structure() (*report.Structure, error) {
 	return &report.Structure{Structure: s}, err
 }
 
-// readArrays reads pLDDT (0 to 100, one value per token) and PAE (Å, a square of tokens) into s, and counts the tokens
-// of the residues. Either may be missing; both must have the same number of tokens.
-func (q *predictRequest) readArrays(s *report.Structure) error {
-	plddt, shape, err := q.array("plddt")
-	if err != nil {
+// readArrays reads pLDDT (0 to 100, one value per token), predicted RMSD (Å, one value per token) and PAE (Å, a square
+// of tokens) into s, and counts the tokens of the residues. Each may be missing; all must have the same number of
+// tokens.
+func (q *predictRequest) readArrays(s *report.Structure) (err error) {
+	if s.PLDDT, err = q.row("plddt", 100, 0.01); err != nil {
 		return err
 	}
-	if plddt != nil && len(shape) != 1 {
-		return fmt.Errorf("the plddt file has the shape %v; it must be a row", shape)
+	if s.PredictedRMSD, err = q.row("predicted_rmsd", structure.MaxPredictedRMSD, 0); err != nil {
+		return err
+	}
+	n := max(len(s.PLDDT), len(s.PredictedRMSD))
+	if s.PLDDT != nil && s.PredictedRMSD != nil && len(s.PLDDT) != len(s.PredictedRMSD) {
+		return fmt.Errorf("the predicted_rmsd file has %d values, and plddt %d; they must be of the same tokens",
+			len(s.PredictedRMSD), len(s.PLDDT))
 	}
 	pae, square, err := q.array("pae")
 	if err != nil {
 		return err
 	}
-	n := len(plddt)
 	if pae != nil {
-		if len(square) != 2 || square[0] != square[1] || plddt != nil && square[0] != n {
-			return fmt.Errorf("the pae file has the shape %v, and plddt %v; it must be a square of the same tokens",
-				square, shape)
+		if len(square) != 2 || square[0] != square[1] || n > 0 && square[0] != n {
+			return fmt.Errorf("the pae file has the shape %v, and there are %d values of tokens; it must be a square of "+
+				"the same tokens", square, n)
 		}
 		n = square[0]
 		s.PAE = &structure.Matrix{N: n, V: pae}
 	}
-	for i, v := range plddt {
-		if v > 100.01 {
-			return fmt.Errorf("the plddt of token %d is %v; it must be 0 to 100", i+1, v)
+	return s.CountTokens(n, q.result.Tokens)
+}
+
+// row reads an array with one value per token, from 0 to a limit, which values may exceed by a little where the model
+// rounds; nil if the result has no file of the kind.
+func (q *predictRequest) row(kind string, limit, excess float32) ([]float32, error) {
+	values, shape, err := q.array(kind)
+	if err != nil {
+		return nil, err
+	}
+	if values != nil && len(shape) != 1 {
+		return nil, fmt.Errorf("the %s file has the shape %v; it must be a row", kind, shape)
+	}
+	for i, v := range values {
+		if v > limit+excess {
+			return nil, fmt.Errorf("the %s of token %d is %v; it must be 0 to %v", kind, i+1, v, limit)
 		}
 	}
-	s.PLDDT = plddt
-	return s.CountTokens(n, q.result.Tokens)
+	return values, nil
 }
 
 // array reads an array of finite numbers from 0, and its shape; nil if the result has no file of the kind. The numbers
@@ -311,8 +327,8 @@ func readFloat32s(in io.Reader, shape []int) ([]float32, error) {
 
 // reservedNames are the names that the service gives to its own files.
 var reservedNames = []string{
-	"model.cif", "model.pdb", "pae.json", "pae.svg", "pae.png", "plddt.svg", "plddt.png", "metrics.json", "config.json",
-	"citations.bib", "plots.zip", "results.zip",
+	"model.cif", "model.pdb", "pae.json", "pae.svg", "pae.png", "plddt.svg", "plddt.png",
+	"predicted_rmsd.svg", "predicted_rmsd.png", "metrics.json", "config.json", "citations.bib", "plots.zip", "results.zip",
 }
 
 // others returns the files that become artifacts unchanged: further samples, and kinds that the service does not read.
@@ -324,7 +340,7 @@ func (q *predictRequest) others(reserved ...string) []pleat.File {
 		used[name] = true
 	}
 	for _, f := range q.result.Files {
-		if f.Rank == 0 && slices.Contains([]string{"structure", "plddt", "pae"}, f.Kind) {
+		if f.Rank == 0 && slices.Contains([]string{"structure", "plddt", "predicted_rmsd", "pae"}, f.Kind) {
 			continue
 		}
 		name := safeName(filepath.Base(f.Path))

@@ -3,11 +3,14 @@ package runner
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pleat"
 	"pleat/internal/engine/enginetest"
@@ -64,6 +67,108 @@ func TestArrays(t *testing.T) {
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%v: error %v; want %q", c.plddt, err, c.err)
 		}
+	}
+}
+
+// A predicted RMSD is checked as pLDDT is.
+func TestPredictedRMSDFile(t *testing.T) {
+	t.Parallel()
+	sequences, cif := enginetest.Complex()
+	for _, c := range []struct {
+		rmsd  []float32
+		shape []int
+		plddt []float32
+		err   string
+	}{
+		{[]float32{0, 0.5, 1, 1.5, 999}, []int{5}, nil, ""},
+		{[]float32{0, 0.5, 1, 1.5, 999}, []int{5}, []float32{1, 2, 3, 4, 100}, ""},
+		{[]float32{0, 0.5, 1, 1.5, 1000}, []int{5}, nil, "the predicted_rmsd of token 5 is 1000; it must be 0 to 999"},
+		{[]float32{0, -0.5, 1, 1.5, 2}, []int{5}, nil, "the predicted_rmsd file has -0.5 at index 1"},
+		{[]float32{0, 1, 2, 3}, []int{2, 2}, nil, "the predicted_rmsd file has the shape [2 2]; it must be a row"},
+		{[]float32{0, 1, 2, 3}, []int{4}, []float32{1, 2, 3, 4, 100}, "has 4 values, and plddt 5"},
+		{[]float32{0, 1, 2, 3, 4, 5}, []int{6}, nil, "6 tokens"},
+	} {
+		r := wireResult{ID: "x", ChainMap: map[string]string{"A": "C", "C": "A"}}
+		q := predicted(t, sequences, r, cif, c.plddt, nil)
+		file := writeResult(q.dir, "predicted_rmsd", "rmsd.f32", floats(c.rmsd))
+		file.Shape = c.shape
+		q.result.Files = append(q.result.Files, file)
+		p, err := q.prediction()
+		switch {
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%v: error %v; want %q", c.rmsd, err, c.err)
+		case c.err == "" && (err != nil || p.PredictedRMSD == nil || (p.PLDDT == nil) != (c.plddt == nil)):
+			t.Errorf("%v: %+v, error %v", c.rmsd, p, err)
+		}
+	}
+}
+
+// A report of a predicted RMSD: it stands in every file as what it is, and nothing is called pLDDT.
+func TestReportOfPredictedRMSD(t *testing.T) {
+	t.Parallel()
+	seqs, text := enginetest.Complex()
+	q := predicted(t, seqs, wireResult{ID: "x", ChainMap: map[string]string{"A": "C", "C": "A"}}, text, nil, nil)
+	file := writeResult(q.dir, "predicted_rmsd", "rmsd.f32", floats([]float32{1, 2, 2, 0.5, 3, 1.25, 0.25, 0.75}))
+	file.Shape = []int{8}
+	q.result.Files = append(q.result.Files, file)
+	m, err := q.prediction()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The three tokens of the modified residue become their root mean square.
+	root := []float64{math.Sqrt(3), 0.5}
+	if d := cmp.Diff([][]float64{{3, 1.25}, {math.Sqrt((0.0625 + 0.5625) / 2)}, root}, m.PredictedRMSD); d != "" {
+		t.Error(d)
+	}
+	w := pleat.Work{
+		Kind:  pleat.TaskFold,
+		Dir:   t.TempDir(),
+		Model: pleat.Model{Name: "fake", Engine: "fake", Version: "1"},
+		Fold:  &pleat.FoldInput{Name: "n", Sequences: seqs, Seed: "1", Complex: true},
+	}
+	rep := &report.Report{Work: w, Engine: "fake 1", Predictions: []report.Prediction{*m}, Timings: map[string]float64{}}
+	out := rep.Write(t.Context(), &enginetest.Sink{})
+	if out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	p := out.Result.Predictions[0]
+	if p.MeanPLDDT != nil || p.PredictedRMSD == nil || *p.PredictedRMSD != 1.41 {
+		t.Errorf("pLDDT %v, predicted RMSD %v; want none and 1.41", p.MeanPLDDT, p.PredictedRMSD)
+	}
+	content := map[string]string{}
+	for _, f := range out.Files {
+		raw, err := os.ReadFile(filepath.Join(w.Dir, f.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[f.Name] = string(raw)
+	}
+	if content["plddt.svg"] != "" || !strings.Contains(content["plots.zip"], "predicted_rmsd.svg") ||
+		content["predicted_rmsd.png"] == "" {
+		t.Error("the figures are not those of a predicted RMSD")
+	}
+	if !strings.Contains(content["model.pdb"], "REMARK 999 The B-factor column holds the predicted RMSD in Angstrom.") {
+		t.Error("model.pdb does not say what its B-factors are")
+	}
+	var metrics struct {
+		Predictions []struct {
+			PLDDT map[string][]float64
+			RMSD  map[string][]float64 `json:"predicted_rmsd"`
+		}
+	}
+	if err := json.Unmarshal([]byte(content["metrics.json"]), &metrics); err != nil {
+		t.Fatal(err)
+	}
+	if got := metrics.Predictions[0]; len(got.PLDDT) > 0 || got.RMSD["C"][0] != 1.73 {
+		t.Errorf("metrics.json has %+v", got)
+	}
+	s, err := structure.ReadCIF(strings.NewReader(content["model.cif"]), structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ligand, rmsd := s.Chain("B").Residues[0].Atoms, s.Chain("C").Residues[0].PredictedRMSD
+	if ligand[0].B != 0.25 || ligand[1].B != 0.75 || rmsd == nil || *rmsd != 1.73 || s.Confidence(true).PLDDT != nil {
+		t.Errorf("model.cif has %v and %v for the ligand, and %v for SEP", ligand[0].B, ligand[1].B, rmsd)
 	}
 }
 

@@ -121,7 +121,8 @@ func (h *Handlers) designFolds(ctx context.Context, id pleat.WorkflowID) ([]api.
 		}
 		if f.Result != nil && len(f.Result.Predictions) == 1 {
 			p := &f.Result.Predictions[0]
-			row.MeanPLDDT, row.PTM, row.IPTM, row.BinderRMSD = p.MeanPLDDT, p.PTM, p.IPTM, f.BinderRMSD
+			row.MeanPLDDT, row.PredictedRMSD, row.PTM, row.IPTM = p.MeanPLDDT, p.PredictedRMSD, p.PTM, p.IPTM
+			row.BinderRMSD = f.BinderRMSD
 		}
 		out = append(out, row)
 	}

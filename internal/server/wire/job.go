@@ -11,22 +11,23 @@ import (
 // JobRow returns a job in a list: its name, state and progress, without sequences, files and earlier runs.
 func JobRow(r *runs.JobRow) api.JobRow {
 	return api.JobRow{
-		ID:         string(r.ID),
-		Owned:      Owned(r.Owner, r.Creator, r.CreatorName, ForOwner),
-		JobRunID:   string(r.Run),
-		Name:       r.Name,
-		Status:     string(r.State),
-		IsPublic:   r.Public,
-		ModelName:  r.Model,
-		Stage:      Stage(r.State, r.Stage),
-		Done:       r.Done,
-		Total:      r.Total,
-		MeanPLLDT:  r.MeanPLDDT,
-		Error:      FailureMessage(r.Failure, ForOwner),
-		Date:       api.At(r.CreatedAt),
-		UpdatedAt:  api.At(r.UpdatedAt),
-		StartedAt:  OptionalTime(r.Started),
-		FinishedAt: OptionalTime(r.Finished),
+		ID:            string(r.ID),
+		Owned:         Owned(r.Owner, r.Creator, r.CreatorName, ForOwner),
+		JobRunID:      string(r.Run),
+		Name:          r.Name,
+		Status:        string(r.State),
+		IsPublic:      r.Public,
+		ModelName:     r.Model,
+		Stage:         Stage(r.State, r.Stage),
+		Done:          r.Done,
+		Total:         r.Total,
+		MeanPLLDT:     r.MeanPLDDT,
+		PredictedRMSD: r.PredictedRMSD,
+		Error:         FailureMessage(r.Failure, ForOwner),
+		Date:          api.At(r.CreatedAt),
+		UpdatedAt:     api.At(r.UpdatedAt),
+		StartedAt:     OptionalTime(r.Started),
+		FinishedAt:    OptionalTime(r.Finished),
 	}
 }
 
@@ -121,7 +122,7 @@ func Run(r *pleat.Run, to Audience) api.Run {
 		out.Notes, out.Cached = notes(r.Result, to), r.Result.AnsweredFrom != ""
 		if len(r.Result.Predictions) > 0 {
 			p := &r.Result.Predictions[0]
-			out.MeanPLDDT, out.PTM, out.IPTM = p.MeanPLDDT, p.PTM, p.IPTM
+			out.MeanPLDDT, out.PredictedRMSD, out.PTM, out.IPTM = p.MeanPLDDT, p.PredictedRMSD, p.PTM, p.IPTM
 		}
 	}
 	if r.Failure != nil {
@@ -148,15 +149,16 @@ func notes(r *pleat.Result, to Audience) []string {
 // ScoredChains returns the scores of one predicted structure. Scores that the engine does not give stay nil.
 func ScoredChains(p *pleat.Prediction) api.ScoredChains {
 	out := api.ScoredChains{
-		SequenceID: string(p.Sequence),
-		Chains:     append([]string{}, p.Chains...),
-		MeanPLLDT:  p.MeanPLDDT,
-		PTM:        p.PTM,
-		IPTM:       p.IPTM,
-		MaxPAE:     p.MaxPAE,
-		Confidence: p.Confidence,
-		Pairs:      []api.PairScore{},
-		Affinity:   affinity(p.Affinity),
+		SequenceID:    string(p.Sequence),
+		Chains:        append([]string{}, p.Chains...),
+		MeanPLLDT:     p.MeanPLDDT,
+		PredictedRMSD: p.PredictedRMSD,
+		PTM:           p.PTM,
+		IPTM:          p.IPTM,
+		MaxPAE:        p.MaxPAE,
+		Confidence:    p.Confidence,
+		Pairs:         []api.PairScore{},
+		Affinity:      affinity(p.Affinity),
 	}
 	for _, q := range p.Pairs {
 		out.Pairs = append(out.Pairs, api.PairScore{
@@ -220,10 +222,10 @@ func Prediction(v *runs.View, id pleat.SequenceID, links []string, to Audience) 
 	}
 	url := func(kind pleat.ArtifactKind) *string { return artifactLink(v.Artifacts, links, kind, id) }
 	out.PDB, out.CIF, out.Coverage = url(pleat.ArtifactPDB), url(pleat.ArtifactCIF), url(pleat.ArtifactCoverage)
-	out.PAEPlot, out.PLDDTPlot, out.Metrics = url(pleat.ArtifactPAEPlot), url(pleat.ArtifactPLDDTPlot),
-		url(pleat.ArtifactMetrics)
-	out.Config, out.Citations, out.Plots = url(pleat.ArtifactConfig), url(pleat.ArtifactCitations),
-		url(pleat.ArtifactPlots)
+	out.PAEPlot, out.PLDDTPlot, out.RMSDPlot = url(pleat.ArtifactPAEPlot), url(pleat.ArtifactPLDDTPlot),
+		url(pleat.ArtifactRMSDPlot)
+	out.Metrics, out.Config, out.Citations, out.Plots = url(pleat.ArtifactMetrics), url(pleat.ArtifactConfig),
+		url(pleat.ArtifactCitations), url(pleat.ArtifactPlots)
 	if r.State != pleat.StateCompleted || r.Result == nil {
 		return out
 	}
@@ -232,7 +234,7 @@ func Prediction(v *runs.View, id pleat.SequenceID, links []string, to Audience) 
 		if p.Sequence == id || p.Sequence == "" && len(r.Result.Predictions) == 1 && len(v.Job.Sequences) == 1 {
 			out.Prediction, out.MeanPLLDT, out.PTM, out.IPTM, out.MaxPAE, out.Affinity = true, p.MeanPLDDT, p.PTM,
 				p.IPTM, p.MaxPAE, affinity(p.Affinity)
-			out.Templates = templateScores(p)
+			out.PredictedRMSD, out.Templates = p.PredictedRMSD, templateScores(p)
 			break
 		}
 	}

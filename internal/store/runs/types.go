@@ -126,14 +126,15 @@ type JobRow struct {
 	Total  int // steps of the stage; 0: not known
 	// MeanPLDDT is that of the first prediction, 0 to 100. It is nil before the run has completed, and if the engine
 	// gives no confidence.
-	MeanPLDDT   *float64
-	Creator     pleat.UserID
-	CreatorName string         // empty: the user was deleted, or is the caller
-	Failure     *pleat.Failure // nil unless the run failed or was stopped
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
-	Started     time.Time // zero until claimed
-	Finished    time.Time // zero until ended
+	MeanPLDDT     *float64
+	PredictedRMSD *float64 // the same in Å, where the engine gives it in place of pLDDT
+	Creator       pleat.UserID
+	CreatorName   string         // empty: the user was deleted, or is the caller
+	Failure       *pleat.Failure // nil unless the run failed or was stopped
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	Started       time.Time // zero until claimed
+	Finished      time.Time // zero until ended
 }
 
 // Filter narrows a list of jobs. Empty fields do not narrow it; Limit must be set.

@@ -270,7 +270,7 @@ func scanJobRow(scan func(...any) error, r *JobRow) error {
 		return err
 	}
 	if res != nil && len(res.Predictions) > 0 {
-		r.MeanPLDDT = res.Predictions[0].MeanPLDDT
+		r.MeanPLDDT, r.PredictedRMSD = res.Predictions[0].MeanPLDDT, res.Predictions[0].PredictedRMSD
 	}
 	return db.DecodeJSON(failure, &r.Failure)
 }

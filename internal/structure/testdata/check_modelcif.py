@@ -27,7 +27,7 @@ extension = gzip.decompress((Path(__file__).parent / "mmcif_ma_ext-1.4.9.dic.gz"
 dictionary = pdbx + ihm.dictionary.read(io.StringIO(extension))
 
 files = sorted(folder.glob("*.cif"))
-assert len(files) == 4, files
+assert len(files) == 5, files
 for path in files:
     text = path.read_text()
     dictionary.validate(io.StringIO(text))
