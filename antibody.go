@@ -13,12 +13,9 @@ type variableDomain struct {
 	sequence int // index of its sequence
 }
 
-// light reports whether the domain is of a light chain.
-func (d *variableDomain) light() bool { return d.Kind != antibody.Heavy }
-
 // chain returns which chain of an antibody the domain belongs to, for messages.
 func (d *variableDomain) chain() string {
-	if d.light() {
+	if d.Kind.Light() {
 		return "light"
 	}
 	return "heavy"
@@ -36,7 +33,7 @@ func domainsOf(sequences []Sequence, i int) (out []variableDomain) {
 }
 
 // VariableDomains returns what a model of variable domains folds of the sequences of a valid job: each chain cut to its
-// domain, in the order of the job, and a note for each cut. A chain with a heavy and a light domain becomes two, H and
+// domain, in the order of the job, and notes on them. A chain with a heavy and a light domain becomes two, H and
 // L.
 func VariableDomains(sequences []Sequence) (folded []Sequence, notes Notes) {
 	for i := range sequences {
@@ -46,36 +43,51 @@ func VariableDomains(sequences []Sequence) (folded []Sequence, notes Notes) {
 			one := *s
 			one.Text = s.Text[d.Start:d.End]
 			if len(domains) > 1 {
-				one.Chains = []string{map[bool]string{false: "H", true: "L"}[d.light()]}
+				one.Chains = []string{map[bool]string{false: "H", true: "L"}[d.Kind.Light()]}
 			}
 			folded = append(folded, one)
 		}
-		if note := cutNote(s, domains); note != "" {
+		for _, note := range domainNotes(s, domains) {
 			notes = append(notes, Note{s.Path(i) + ".sequence", note})
 		}
 	}
 	return folded, notes
 }
 
-// cutNote says which residues of a sequence are folded; empty: all are, as one chain.
-func cutNote(s *Sequence, domains []variableDomain) string {
-	switch {
-	case len(domains) == 2:
-		return fmt.Sprintf("the residues %d to %d (%s domain) and %d to %d (%s domain) of %d are folded, as the two "+
-			"chains H and L; the others, such as the linker, are left out", domains[0].Start+1, domains[0].End,
-			domains[0].chain(), domains[1].Start+1, domains[1].End, domains[1].chain(), len(s.Text))
-	case len(domains) == 1 && domains[0].End-domains[0].Start < len(s.Text):
-		return fmt.Sprintf("the residues %d to %d of %d are folded, the variable domain of a %s chain; the others are "+
-			"left out", domains[0].Start+1, domains[0].End, len(s.Text), domains[0].chain())
+// longH3 is the number of residues of a CDR-H3 (IMGT) above which models of antibodies are known to be weak.
+const longH3 = 17
+
+// domainNotes says which residues of a sequence are folded, unless all are, as one chain; what a domain lacks; and
+// where models are weak.
+func domainNotes(s *Sequence, domains []variableDomain) (notes []string) {
+	if len(domains) == 2 {
+		a, b := &domains[0], &domains[1]
+		notes = append(notes, fmt.Sprintf("the residues %d to %d (%s domain) and %d to %d (%s domain) of %d are folded, "+
+			"as the chains H and L; all others, such as the linker, are left out", a.Start+1, a.End, a.chain(), b.Start+1,
+			b.End, b.chain(), len(s.Text)))
 	}
-	return ""
+	for _, d := range domains {
+		if len(domains) == 1 && d.End-d.Start < len(s.Text) {
+			notes = append(notes, fmt.Sprintf("the residues %d to %d of %d are folded, the variable domain of a %s chain; "+
+				"all others are left out", d.Start+1, d.End, len(s.Text), d.chain()))
+		}
+		for _, region := range d.Lacks() {
+			notes = append(notes, fmt.Sprintf("the %s domain lacks %s, so that its structure is less certain", d.chain(),
+				region))
+		}
+		if n := len(d.Part(s.Text, "CDR3", antibody.IMGT)); d.Kind == antibody.Heavy && n > longH3 {
+			notes = append(notes, fmt.Sprintf("CDR-H3 has %d residues; models of antibodies are often wrong in one of more "+
+				"than %d", n, longH3))
+		}
+	}
+	return notes
 }
 
 // HeavyFirst returns chains that VariableDomains returned with that of the heavy domain first, as models of antibodies
 // are trained.
 func HeavyFirst(folded []Sequence) []Sequence {
 	out := slices.Clone(folded)
-	if len(out) == 2 && domainsOf(out, 0)[0].light() {
+	if len(out) == 2 && domainsOf(out, 0)[0].Kind.Light() {
 		slices.Reverse(out)
 	}
 	return out
@@ -105,7 +117,7 @@ func (v *validation) variableDomains() {
 		for k := range domains {
 			d := &domains[k]
 			kind := 0
-			if d.light() {
+			if d.Kind.Light() {
 				kind = 1
 			}
 			if other := first[kind]; other != nil {
@@ -123,8 +135,8 @@ func (v *validation) variableDomains() {
 // noDomain says why a sequence has no variable domain of an antibody.
 func noDomain(text string) string {
 	if found := antibody.Find(text); len(found) > 0 {
-		return fmt.Sprintf("is a T-cell receptor: it has a variable domain (%s) at the residues %d to %d",
-			found[0].Kind, found[0].Start+1, found[0].End)
+		return fmt.Sprintf("is of a T-cell receptor: the residues %d to %d are a variable domain of its %s chain",
+			found[0].Start+1, found[0].End, found[0].Kind)
 	}
-	return "has no variable domain of an antibody"
+	return "has no variable domain of an antibody: " + antibody.Reason(text)
 }

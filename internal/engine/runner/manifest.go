@@ -118,6 +118,8 @@ type ManifestModel struct {
 	Licence    string         `json:"licence"`
 	Confidence string         `json:"confidence"`
 	Notice     string         `json:"notice"`
+	// SideChains: the model predicts backbones, N, CA, C, O and CB of each residue, and the service builds the rest.
+	SideChains bool           `json:"side_chains"`
 	Citations  []manifestCite `json:"citations"`
 	manifestScope
 }

@@ -19,6 +19,7 @@ import (
 	"pleat/internal/clock"
 	"pleat/internal/engine"
 	"pleat/internal/facts"
+	"pleat/internal/mini"
 	"pleat/internal/pae"
 	"pleat/internal/report"
 	"pleat/internal/structure"
@@ -66,9 +67,34 @@ func (a *runnerAttempt) collect(ctx context.Context, requests []*predictRequest)
 		if err != nil {
 			return a.invalid(err)
 		}
+		if a.predictsBackbones() {
+			if f := dress(ctx, p); f != nil {
+				return pleat.Output{Failure: f, Engine: a.name()}
+			}
+		}
 		rep.Predictions = append(rep.Predictions, *p)
 	}
 	return rep.Write(ctx, a.sink)
+}
+
+// predictsBackbones reports whether the model leaves the side chains to the service.
+func (a *runnerAttempt) predictsBackbones() bool {
+	return slices.ContainsFunc(a.Manifest.Models, func(m ManifestModel) bool {
+		return m.Name == a.work.Model.Name && m.SideChains
+	})
+}
+
+// dress builds the side chains of a predicted structure.
+func dress(ctx context.Context, p *report.Prediction) *pleat.Failure {
+	chains, ok, err := mini.SideChains(p.Structure.Chains, func() bool { return ctx.Err() != nil })
+	switch {
+	case err != nil:
+		return engine.InvalidOutput(err)
+	case !ok:
+		return engine.Interrupted(ctx)
+	}
+	p.Structure.Chains = chains
+	return nil
 }
 
 // addParts adds what the runner says of its time, all of which is a part of infer. The names of the service's own
