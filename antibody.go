@@ -138,5 +138,5 @@ func noDomain(text string) string {
 		return fmt.Sprintf("is of a T-cell receptor: the residues %d to %d are a variable domain of its %s chain",
 			found[0].Start+1, found[0].End, found[0].Kind)
 	}
-	return "has no variable domain of an antibody: " + antibody.Reason(text)
+	return "has no variable domain of an antibody"
 }

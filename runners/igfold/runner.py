@@ -12,6 +12,7 @@ import torch
 from antiberty import AntiBERTyRunner
 from igfold import IgFoldInput
 from igfold.utils.checkpoint import load_model
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 import foldrun
 from document import chains
@@ -43,6 +44,8 @@ class IgFold(foldrun.Runner):
         self.device = torch.device("cpu")
         self.random = False
         self.watch = Watch()
+        # The steps that mend the geometry take seconds and call no module.
+        register_optimizer_step_post_hook(lambda *_: self.watch.check())
 
     def load(self, request: foldrun.Load) -> foldrun.Ready:
         pytorch.prepare(THREADS)
