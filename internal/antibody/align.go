@@ -8,72 +8,79 @@ const (
 	fromGap           // the column to the left and the same residue: this column has none
 )
 
-// column returns the column of each residue of a hit; residues that were added have that of the residue before, and
-// added is true for them. It repeats the search within the hit and remembers each move.
-func (h *hit) align(residues []uint8) (at []int, added []bool) {
-	p, length := h.profile, h.end-h.start
-	moves := make([][columns + 1]uint8, length) // into a column, by residue
-	extend := make([][columns + 1]bool, length) // the residue added was not the first behind its column
-	r := emptyRow()
-	best, bestColumn := never, 0
-	for i := range length {
-		first := h.start + i
-		p.trace(&r, residues[first], i == 0, min(first*endResidue, endMost*endResidue), &moves[i], &extend[i])
-		if i == length-1 {
-			behind := (len(residues) - h.end) * endResidue
-			for j := 1; j <= columns; j++ {
-				if s := r.at[j].score - min(p.leave[j], behind); moves[i][j] != fromGap && s > best {
-					best, bestColumn = s, j
-				}
-			}
-		}
-	}
-	at, added = make([]int, length), make([]bool, length)
-	for i, j := length-1, bestColumn; i >= 0; {
-		switch moves[i][j] {
-		case fromGap:
-			j--
-			continue
-		case fromBegin:
-			at[i] = j
-			return at, added
-		}
-		at[i] = j
-		move := moves[i][j]
-		i, j = i-1, j-1
-		if move == fromBehind {
-			for more := true; more; i-- {
-				at[i], added[i], more = j, true, extend[i][j]
-			}
-		}
-	}
-	return at, added
+// An alignment remembers the moves of a hit, by residue and column.
+type alignment struct {
+	*profile
+	row
+	residues []uint8 // of the whole sequence
+	hit      *hit
+	into     [][columns + 1]uint8 // the moves into the columns
+	longer   [][columns + 1]bool  // the residue behind the column is not the first one that is added there
 }
 
-// trace is advance for one stretch, with the moves. An alignment may begin at its first residue alone.
-func (p *profile) trace(r *row, residue uint8, first bool, before int, moves *[columns + 1]uint8,
-	extend *[columns + 1]bool,
-) {
-	at, behind, left := never, never, never
+// align returns the column of each residue of a hit; residues that are added have that of the residue before, and added
+// is true for them. It repeats the search within the hit.
+func (h *hit) align(residues []uint8) (at []int, added []bool) {
+	length := h.end - h.start
+	a := &alignment{
+		profile:  h.profile,
+		row:      emptyRow(),
+		residues: residues,
+		hit:      h,
+		into:     make([][columns + 1]uint8, length),
+		longer:   make([][columns + 1]bool, length),
+	}
+	column, move := 0, uint8(fromBegin)
+	for i := range length {
+		column, move = a.trace(i)
+	}
+	at, added = make([]int, length), make([]bool, length)
+	for i := length - 1; ; move = a.into[i][column] {
+		for ; move == fromGap; move = a.into[i][column] {
+			column--
+		}
+		at[i] = column
+		if move == fromBegin {
+			return at, added
+		}
+		i, column = i-1, column-1
+		if move == fromBehind {
+			for more := true; more; i-- {
+				at[i], added[i], more = column, true, a.longer[i][column]
+			}
+		}
+	}
+}
+
+// trace is advance for residue i of the hit, with the moves. An alignment begins at the first residue. It returns the
+// column that the alignment ends with if this is the last residue, and the move into it.
+func (a *alignment) trace(i int) (endColumn int, endMove uint8) {
+	at, behind, left, end := never, never, never, never
+	before, after := a.hit.start*endResidue, (len(a.residues)-a.hit.start-i-1)*endResidue
+	match := &a.match[a.residues[a.hit.start+i]]
 	for j := 1; j <= columns; j++ {
 		score, move := at, uint8(fromAt)
 		if behind > score {
 			score, move = behind, fromBehind
 		}
-		if first {
-			score, move = -min(p.enter[j], before), fromBegin
+		if i == 0 {
+			score, move = -min(a.enter[j], before), fromBegin
 		}
-		score += p.match[j][residue]
-		if s := left - p.gap[j]; s > score {
+		score += match[j]
+		if s := score - min(a.leave[j], after); s > end {
+			end, endColumn, endMove = s, j, move
+		}
+		if s := left - a.gap[j]; s > score {
 			score, move = s, fromGap
 		}
-		moves[j], left = move, score
-		at, behind = r.at[j].score, r.behind[j].score
-		if s := at - p.open[j]; s > behind-p.extend[j] {
-			r.behind[j].score = s
+		a.into[i][j], left = move, score
+		at, behind = a.at[j].score, a.behind[j].score
+		if s := at - a.open[j]; s > behind-a.extend[j] {
+			a.behind[j].score = s
 		} else {
-			r.behind[j].score, extend[j] = behind-p.extend[j], true
+			a.behind[j].score, a.longer[i][j] = behind-a.extend[j], true
 		}
-		r.at[j].score = score
+		a.at[j].score = score
 	}
+	return endColumn, endMove
 }

@@ -1,6 +1,6 @@
-// Package antibody finds the variable domains of antibodies and T-cell receptors in an amino-acid sequence, says of which
-// kind each is, and numbers its residues. It compares the sequence with a profile of each kind and needs nothing else: no
-// network, no other program. It must not know of files, structures or jobs.
+// Package antibody finds the variable domains of antibodies and T-cell receptors in an amino-acid sequence, says of
+// which kind each is, and numbers its residues. It compares the sequence with a profile of each kind and needs nothing
+// else: no network, no other program. It must not know of files, structures or jobs.
 package antibody
 
 import (
@@ -48,7 +48,7 @@ type Domain struct {
 	// Start and End are the range of its residues in the sequence: from 0, without the last.
 	Start, End int
 	// Score is the natural logarithm of how much better the profile of the kind explains the residues than the
-	// frequencies of amino acids in proteins at large do. A whole domain has 100 to 250.
+	// frequencies of amino acids in proteins at large do. A whole domain has 50 to 260.
 	Score float64
 
 	positions []position // of each residue, in the IMGT scheme
@@ -69,9 +69,9 @@ func (p position) String() string {
 	return fmt.Sprintf("%d%s", p.number, letters)
 }
 
-// Find returns the variable domains of a sequence in its order; none overlap. Letters may be small. A letter that stands
-// for no single amino acid matches all; anything else matches none, so that it ends a domain. Constant domains, linkers
-// and tags are in no domain. A domain may be truncated: see Lacks.
+// Find returns the variable domains of a sequence in its order; none overlap. Letters may be small. A letter that
+// stands for no single amino acid matches all; anything else matches none, so that it ends a domain. Constant domains,
+// linkers and tags are in no domain. A domain may be truncated: see Lacks.
 func Find(sequence string) []Domain {
 	residues := encode(sequence)
 	hits := search(residues)
@@ -156,9 +156,9 @@ func Reason(sequence string) string {
 	}
 	kind, score := closest(residues)
 	if kind == "" {
-		return "it has no residues"
+		return "the sequence has no residues"
 	}
-	return fmt.Sprintf("no part of it resembles a variable domain of an antibody or T-cell receptor: "+
+	return fmt.Sprintf("no part of the sequence resembles a variable domain of an antibody or T-cell receptor: "+
 		"the best score is %.0f, with %s chains, and %d is needed", float64(score)/scale, kind, threshold/scale)
 }
 

@@ -1,12 +1,9 @@
 package antibody
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
-// A block is a stretch of IMGT positions that a scheme numbers by one rule. Where a loop is given, the number of residues
-// decides, else each position has a number of its own, by the shifts.
+// A block is a stretch of IMGT positions that a scheme numbers by one rule. Where a loop is given, the number of
+// residues decides, else each position has a number of its own, by the shifts.
 type block struct {
 	first, last int // IMGT positions
 	loop        *loop
@@ -38,8 +35,8 @@ func (b *block) positions(imgt []position, begins, ends bool) []position {
 	case l == nil:
 		return b.shifted(imgt)
 	case l.open:
-		from := max(l.first, imgt[0].number)
-		if n := len(imgt); !ends && n >= l.last+1-from-len(l.missing) {
+		from := imgt[0].number
+		if n := len(imgt); !ends && from <= l.insert && n >= l.last+1-from-len(l.missing) {
 			return l.numbers(from, n)
 		}
 		return b.shifted(imgt)
@@ -79,11 +76,12 @@ func (l *loop) numbers(from, n int) []position {
 func (b *block) shifted(imgt []position) []position {
 	out := make([]position, len(imgt))
 	for i, p := range imgt {
-		k, found := slices.BinarySearchFunc(b.shifts, p.number, func(s shift, n int) int { return cmp.Compare(s.first, n) })
-		if !found {
-			k--
+		s := b.shifts[0]
+		for _, later := range b.shifts {
+			if later.first <= p.number {
+				s = later
+			}
 		}
-		s := b.shifts[k]
 		out[i].number = s.number
 		if !s.additional {
 			out[i].number += p.number - s.first

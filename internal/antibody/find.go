@@ -20,6 +20,13 @@ type hit struct {
 	score      int
 }
 
+// An origin is where a stretch begins that ends with a residue, and what explains it. Without a profile, none ends
+// there.
+type origin struct {
+	profile *profile
+	start   int
+}
+
 // search finds the set of stretches, none overlapping, that explains a sequence best: each must be worth more than the
 // threshold. It goes through the sequence once and keeps a row for each profile.
 func search(residues []uint8) []hit {
@@ -29,25 +36,26 @@ func search(residues []uint8) []hit {
 		rows[k] = emptyRow()
 	}
 	best := make([]int, len(residues)+1) // of the sequence up to a residue
-	last := make([]hit, len(residues)+1) // the stretch that ends there, if one does
+	last := make([]origin, len(residues)+1)
 	for i, residue := range residues {
 		best[i+1] = best[i]
 		for k, p := range all {
 			c := p.advance(&rows[k], residue, i, len(residues), best[i]-threshold)
 			if c.score > best[i+1] {
 				best[i+1] = c.score
-				last[i+1] = hit{p, c.start, i + 1, c.score - best[c.start] + threshold}
+				last[i+1] = origin{p, c.start}
 			}
 		}
 	}
 	var out []hit
 	for i := len(residues); i > 0; {
-		if last[i].profile == nil {
+		from := last[i]
+		if from.profile == nil {
 			i--
 			continue
 		}
-		out = append(out, last[i])
-		i = last[i].start
+		out = append(out, hit{from.profile, from.start, i, best[i] - best[from.start] + threshold})
+		i = from.start
 	}
 	return out
 }
@@ -67,6 +75,7 @@ func (p *profile) advance(r *row, residue uint8, i, n, begin int) (end cell) {
 	left := never                                        // of this residue
 	leftStart := 0
 	availableBefore, availableBehind := i*endResidue, (n-1-i)*endResidue
+	match := &p.match[residue]
 	for j := 1; j <= columns; j++ {
 		c := at
 		if behind.score > c.score {
@@ -75,7 +84,7 @@ func (p *profile) advance(r *row, residue uint8, i, n, begin int) (end cell) {
 		if s := begin - min(p.enter[j], availableBefore); s > c.score {
 			c = cell{s, i}
 		}
-		c.score += p.match[j][residue]
+		c.score += match[j]
 		if s := c.score - min(p.leave[j], availableBehind); s > end.score {
 			end = cell{s, c.start}
 		}

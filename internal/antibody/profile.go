@@ -41,13 +41,13 @@ const (
 // Costs of gaps and ends. A missing residue costs what its rarity says, within bounds. Additional residues are cheap in
 // the middle of a CDR, where the IMGT scheme has them, and dear in a framework.
 const (
-	dearestGap     = 7 * scale
+	dearestGap     = 9 * scale
 	dearestLoopGap = 4 * scale
 	loopOpen       = 2 * scale
 	loopExtend     = scale / 5
-	frameOpen      = 11 * scale
+	frameOpen      = 13 * scale
 	frameExtend    = 2 * scale
-	endResidue     = 4 * scale // for each residue that an end of a domain leaves out
+	endResidue     = 6 * scale // for each residue that an end of a domain leaves out
 	endMost        = 3         // of these count
 )
 
@@ -61,9 +61,9 @@ const (
 // profile is what a kind of domain looks like. Columns count from 1, as in the IMGT scheme.
 type profile struct {
 	kind     Kind
-	match    [columns + 1][other + 1]int
-	gap      [columns + 1]int // the cost of a column without a residue
-	open     [columns + 1]int // the cost of a residue that is added behind a column
+	match    [other + 1][columns + 1]int // by residue, then column
+	gap      [columns + 1]int            // the cost of a column without a residue
+	open     [columns + 1]int            // the cost of a residue that is added behind a column
 	extend   [columns + 1]int
 	enter    [columns + 1]int // the cost of a domain that begins at a column
 	leave    [columns + 1]int // the cost of a domain that ends with a column
@@ -144,13 +144,12 @@ func newProfile(c *counts, pooled *[columns + 1][len(letters)]float64) *profile 
 		for a, n := range c.residues[j] {
 			likely := (n + weightOthers*pooled[j][a] + weightBackground*background[a]) /
 				(total + weightOthers + weightBackground)
-			p.match[j][a] = round(math.Log(likely/background[a]) + math.Log(1-absent))
+			p.match[a][j] = round(math.Log(likely/background[a]) + math.Log(1-absent))
 		}
-		p.match[j][unknown], p.match[j][other] = round(math.Log(1-absent)), -20*scale
+		p.match[unknown][j], p.match[other][j] = round(math.Log(1-absent)), -20*scale
 		if total == 0 {
-			p.match[j] = [other + 1]int{}
-			for a := range p.match[j] {
-				p.match[j][a] = never
+			for a := range p.match {
+				p.match[a][j] = never
 			}
 		}
 		most := dearestGap

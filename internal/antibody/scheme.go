@@ -3,8 +3,8 @@ package antibody
 // Scheme is a way to number the residues of variable domains, or to divide them into regions.
 type Scheme string
 
-// The schemes. Chothia is the scheme of Al-Lazikani, Lesk and Chothia (1997), with 82A to 82C in heavy chains; it is not
-// Martin's variant of it. Chothia and Kabat are for antibodies alone.
+// The schemes. Chothia is the scheme of Al-Lazikani, Lesk and Chothia (1997), with 82A to 82C in heavy chains; it is
+// not Martin's variant of it. Chothia and Kabat are for antibodies alone.
 const (
 	IMGT    Scheme = "imgt"
 	Chothia Scheme = "chothia"
@@ -41,14 +41,18 @@ var (
 // 102 of heavy chains, Kabat 31 to 35B, 50 to 65 and 95 to 102; both are 24 to 34, 50 to 56 and 89 to 97 of light
 // chains. It is empty outside the domain, for AHo, which defines none, and for Chothia and Kabat in T-cell receptors.
 func (d *Domain) Region(i int, def Scheme) Region {
-	p := d.position(i, def)
-	if p.number == 0 || def == AHo {
-		return ""
+	if p := d.position(i, def); p.number != 0 && def != AHo {
+		return regionOf(d.Kind, def, p.number)
 	}
+	return ""
+}
+
+// regionOf returns the region of a number of a scheme.
+func regionOf(k Kind, def Scheme, number int) Region {
 	bounds := &imgtCDRs
 	switch {
 	case def == IMGT:
-	case d.Kind.Light():
+	case k.Light():
 		bounds = &lightCDRs
 	case def == Chothia:
 		bounds = &chothiaCDRs
@@ -57,9 +61,9 @@ func (d *Domain) Region(i int, def Scheme) Region {
 	}
 	for k, b := range bounds {
 		switch {
-		case p.number < b[0]:
+		case number < b[0]:
 			return Regions[2*k]
-		case p.number <= b[1]:
+		case number <= b[1]:
 			return Regions[2*k+1]
 		}
 	}

@@ -15,12 +15,12 @@ import (
 	"pleat/internal/config"
 )
 
-// Commands returns the commands that call a server.
+// Commands returns the commands that call a server, and antibody, which needs none.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		foldCmd(), batchCmd(), alignCmd(), askCmd(), mdCmd(), designCmd(), jobsCmd(), verifyCmd(), workflowsCmd(),
-		compareCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(), loginCmd(), logoutCmd(), notificationsCmd(),
-		modelsCmd(), workersCmd(), usageCmd(), auditCmd(), webhooksCmd(),
+		compareCmd(), antibodyCmd(), mcpCmd(), shareCmd(), whoamiCmd(), projectsCmd(), loginCmd(), logoutCmd(),
+		notificationsCmd(), modelsCmd(), workersCmd(), usageCmd(), auditCmd(), webhooksCmd(),
 	}
 }
 
