@@ -34,7 +34,9 @@ class Structure:
     plddt_by_chain: Mapping[str, tuple[float, ...]] = field(repr=False)
     secondary_structure: Mapping[str, str] = field(repr=False)
     """A letter for each residue: H helix, E strand, T turn, - none."""
-    predicted_rmsd_by_chain: Mapping[str, tuple[float, ...]] = field(repr=False)
+    predicted_rmsd_by_chain: Mapping[str, tuple[float, ...]] = field(
+        repr=False, default_factory=dict[str, tuple[float, ...]]
+    )
     """In Å, lower being better, of a model that gives it in place of pLDDT."""
 
     @property
