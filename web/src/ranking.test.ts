@@ -1,15 +1,22 @@
 import { expect, test } from 'vitest'
 import { ranked, rankingOf, type ScoredRun } from './ranking'
 
-const run = (name: string, meanPLLDT: number | null, ptm: number | null, iptm: number | null): ScoredRun => ({
+const run = (
+  name: string,
+  meanPLLDT: number | null,
+  ptm: number | null,
+  iptm: number | null,
+  predictedRmsd: number | null = null,
+): ScoredRun => ({
   id: name,
   name,
   href: '',
   createdAt: '',
-  status: meanPLLDT === null ? 'FAILED' : 'COMPLETED',
+  status: meanPLLDT === null && predictedRmsd === null ? 'FAILED' : 'COMPLETED',
   modelName: 'mini',
   seed: '1',
   meanPLLDT,
+  predictedRmsd,
   ptm_score: ptm,
   iptm_score: iptm,
 })
@@ -28,4 +35,10 @@ test('runs are ranked as by pleat fold', () => {
   expect(rankingOf(mixed).name).toBe('mean pLDDT')
   expect(names(mixed)).toEqual(['a', 'b'])
   expect(rankingOf([failed]).name).toBe('mean pLDDT')
+  const rmsds = [run('a', null, null, null, 2), failed, run('b', null, null, null, 0.5), run('c', null, null, null, 0)]
+  expect(rankingOf(rmsds).name).toBe('mean predicted RMSD')
+  expect(names(rmsds)).toEqual(['c', 'b', 'a', 'failed'])
+  const incomparable = [run('a', null, null, null, 0.5), run('b', 10, null, null)]
+  expect(rankingOf(incomparable).name).toBe('mean pLDDT')
+  expect(names(incomparable)).toEqual(['b', 'a'])
 })

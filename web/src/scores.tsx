@@ -18,6 +18,16 @@ export function Plddt({ value }: { value: number | null }) {
   )
 }
 
+/** The mean pLDDT or, of a model that gives that in its place, the mean predicted RMSD by its name and in Å. */
+export function Confidence({ plddt, rmsd }: { plddt: number | null; rmsd: number | null }) {
+  if (plddt !== null || rmsd === null) return <Plddt value={plddt} />
+  return (
+    <span class="score num" title="Mean predicted RMSD, which this model gives in place of pLDDT: low is good">
+      RMSD {rmsd.toFixed(2)} Å
+    </span>
+  )
+}
+
 const numeric = (title: string) => ({ title, class: 'right' })
 const columns = ['Name', 'Status', 'Model', 'Seed', numeric('pLDDT'), numeric('pTM'), numeric('ipTM'), 'Created']
 
@@ -63,7 +73,7 @@ const Row = ({ run: r }: { run: ScoredRun }) => (
       {r.seed}
     </td>
     <td data-label="pLDDT" class="right">
-      <Plddt value={r.meanPLLDT} />
+      <Confidence plddt={r.meanPLLDT} rmsd={r.predictedRmsd} />
     </td>
     <td data-label="pTM" class="right num">
       {r.ptm_score?.toFixed(2) ?? '–'}

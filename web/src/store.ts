@@ -20,10 +20,10 @@ export interface Marked extends Stretch {
 }
 
 /**
- * A colour scheme: pLDDT in AlphaFold's four classes, pLDDT as a continuous colour-blind scale, chains, secondary
- * structure, residue types, RMSF, or designed chains apart from others.
+ * A colour scheme: pLDDT in AlphaFold's four classes, pLDDT as a continuous colour-blind scale, the predicted RMSD of
+ * models that give that in place of pLDDT, chains, secondary structure, residue types, RMSF, or designed chains apart from others.
  */
-export type Colour = 'plddt' | 'continuous' | 'chain' | 'secondary' | 'type' | 'rmsf' | 'design'
+export type Colour = 'plddt' | 'continuous' | 'rmsd' | 'chain' | 'secondary' | 'type' | 'rmsf' | 'design'
 
 /** The residue under the pointer or keyboard cursor, or the two residues of a cell of the PAE matrix. */
 export const hover = signal<Residue[]>([])

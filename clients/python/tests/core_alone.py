@@ -17,6 +17,7 @@ assert callable(webhooks.verify)
 scores = Scores(
     chains=("A",),
     mean_plddt=50.0,
+    predicted_rmsd=None,
     ptm=None,
     iptm=None,
     max_pae=None,

@@ -3,6 +3,7 @@
 import io
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from pleat import Job, Progress, errors
 from pleat._packages import need
 from pleat.models import Scores
 from pleat.progress import reporter
-from pleat.view import BANDS, colour, html_of, view_of
+from pleat.structure import structure_of
+from pleat.view import BANDS, RMSD_BANDS, Coloured, colour, html_of, view_of
 
 
 def test_the_bands_are_those_of_the_alphafold_database() -> None:
@@ -43,6 +45,7 @@ def test_a_notebook_shows_the_structure_in_its_colours(folded: Job, tmp_path: Pa
 SCORES = Scores(
     chains=("A",),
     mean_plddt=None,
+    predicted_rmsd=None,
     ptm=0.5,
     iptm=None,
     max_pae=None,
@@ -54,24 +57,39 @@ SCORES = Scores(
 )
 
 
+def test_a_predicted_rmsd_is_shown_as_what_it_is() -> None:
+    metrics = b'{"predictions": [{"chains": ["A"], "plddt": {}, "predicted_rmsd": {"A": [0.5, 0.75, 3]}}]}'
+    structure = structure_of("x", replace(SCORES, predicted_rmsd=1.42), b"data_x\n", metrics)
+    assert structure.predicted_rmsd.tolist() == [0.5, 0.75, 3.0]
+    with pytest.raises(errors.NoResult, match="gives no pLDDT"):
+        _ = structure.plddt
+    assert list(structure.residues_to_pandas().columns) == ["chain", "residue", "predicted_rmsd", "secondary_structure"]
+    page = structure.to_html()
+    assert "<th style='text-align:left'>mean predicted RMSD (Å)</th><td>1.42</td>" in page
+    for i, (_, c, _) in enumerate((RMSD_BANDS[4], RMSD_BANDS[3], RMSD_BANDS[0]), 1):
+        assert f'"{i}": "{c}"' in page
+    assert "<p>Predicted RMSD: " in page
+    assert "pLDDT" not in page
+
+
 def test_a_name_is_no_markup() -> None:
-    page = html_of("<script>alert(1)</script>", SCORES, "data_x\n", {})
+    page = html_of("<script>alert(1)</script>", SCORES, "data_x\n", Coloured({}))
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
 
 
 def test_a_structure_is_no_markup() -> None:
-    page = html_of("x", SCORES, "data_x\n# </script><script>alert(1)</script>\n", {"A": [50.0]})
+    page = html_of("x", SCORES, "data_x\n# </script><script>alert(1)</script>\n", Coloured({"A": ["#ffdb13"]}))
     assert "</script><script>alert(1)" not in page
 
 
 def test_without_py3dmol_there_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py3Dmol", None)
-    page = html_of("x", SCORES, "data_x\n", {})
+    page = html_of("x", SCORES, "data_x\n", Coloured({}))
     assert "<td>0.5</td>" in page
     assert "the extra [notebook]" in page
     with pytest.raises(errors.MissingPackage, match=r"needs the package py3Dmol, which the extra \[notebook\]"):
-        view_of("data_x\n", {})
+        view_of("data_x\n", Coloured({}))
 
 
 class Terminal(io.StringIO):

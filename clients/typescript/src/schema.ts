@@ -4099,6 +4099,11 @@ export interface components {
             modelName: string;
             /**
              * Format: double
+             * @description In Å, lower is better: what some models give in place of pLDDT.
+             */
+            predicted_rmsd: number | null;
+            /**
+             * Format: double
              * @description 0 to 1.
              */
             ptm_score: number | null;
@@ -4498,6 +4503,11 @@ export interface components {
             meanPLLDT: number | null;
             modelName: string;
             name: string;
+            /**
+             * Format: double
+             * @description Mean over the residues of the predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT.
+             */
+            predictedRmsd: number | null;
             /**
              * Format: uuid
              * @description The project that owns it; null: the caller has no role in it.
@@ -5204,6 +5214,11 @@ export interface components {
             mean_plddt: number | null;
             /**
              * Format: double
+             * @description Mean over the residues of the predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT.
+             */
+            predicted_rmsd: number | null;
+            /**
+             * Format: double
              * @description pTM, 0 to 1.
              */
             ptm_score: number | null;
@@ -5591,6 +5606,12 @@ export interface components {
             pdb_url: string | null;
             plddt_plot_url: string | null;
             plots_url: string | null;
+            predicted_rmsd_plot_url: string | null;
+            /**
+             * Format: double
+             * @description Mean over the residues of the predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT.
+             */
+            predictedRmsd: number | null;
             /** @description Whether there is a prediction. */
             prediction: boolean;
             predictionStatus: components["schemas"]["JobStatus"];
@@ -5864,6 +5885,11 @@ export interface components {
              * @description Counted from 1.
              */
             number: number;
+            /**
+             * Format: double
+             * @description Mean over the residues of the first structure's predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT.
+             */
+            predictedRmsd: number | null;
             /** Format: double */
             ptm_score: number | null;
             seed: string;
@@ -5913,6 +5939,11 @@ export interface components {
             meanPLLDT: number | null;
             /** @description Scores of the interfaces between two chains. */
             pairs: components["schemas"]["PairScore"][];
+            /**
+             * Format: double
+             * @description Mean over the residues of the predicted RMSD, in Å: lower is better. Some models give it in place of pLDDT.
+             */
+            predictedRmsd: number | null;
             /** Format: double */
             ptm_score: number | null;
             /** @description The sequence that was folded; absent: the whole complex. */

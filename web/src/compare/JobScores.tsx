@@ -42,7 +42,15 @@ export const JobScores = ({ entries }: { entries: (readonly [string, Entry])[] }
 function rowOf(id: string, job: JobView | Error): ScoredRun {
   const href = `/ui/jobs/${id}`
   if (job instanceof Error) {
-    const none = { meanPLLDT: null, ptm_score: null, iptm_score: null, modelName: '', seed: '', createdAt: '' }
+    const none = {
+      meanPLLDT: null,
+      predictedRmsd: null,
+      ptm_score: null,
+      iptm_score: null,
+      modelName: '',
+      seed: '',
+      createdAt: '',
+    }
     const name = (job as ServiceError).status === 404 ? 'Deleted job' : 'Job that could not be read'
     return { ...none, id, href, name, status: 'FAILED', note: job.message }
   }

@@ -156,16 +156,25 @@ const scores = [
   { name: 'iptm_score', title: 'ipTM' },
   { name: 'ptm_score', title: 'pTM' },
   { name: 'mean_plddt', title: 'Mean pLDDT' },
+  { name: 'predicted_rmsd', title: 'Predicted RMSD (Å)' },
   { name: 'binder_rmsd', title: 'Binder RMSD (Å)' },
 ] as const
 
-const columns = ['Design', 'Model', 'Status', ...scores.map(({ title }) => ({ title, class: 'right' })), 'Job']
+const columnsOf = (shown: { title: string }[]) => [
+  'Design',
+  'Model',
+  'Status',
+  ...shown.map(({ title }) => ({ title, class: 'right' })),
+  'Job',
+]
 
 /** All folds of each design. */
 function Agreement({ byDesign, designs }: { byDesign: Map<string, DesignFold[]>; designs: Design[] }) {
+  const hasRmsd = [...byDesign.values()].flat().some((f) => f.predicted_rmsd !== null)
+  const shown = scores.filter(({ name }) => hasRmsd || name !== 'predicted_rmsd')
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="All folds">
-      <Table class="agreement" columns={columns}>
+      <Table class="agreement" columns={columnsOf(shown)}>
         {designs.flatMap((design) =>
           (byDesign.get(design.id) ?? []).map((fold) => (
             <tr key={fold.jobId}>
@@ -174,7 +183,7 @@ function Agreement({ byDesign, designs }: { byDesign: Map<string, DesignFold[]>;
               <td>
                 <StatusChip status={fold.status} />
               </td>
-              {scores.map(({ name }) => (
+              {shown.map(({ name }) => (
                 <td key={name} class="right num">
                   {formatValue(fold[name], { type: 'number' })}
                 </td>

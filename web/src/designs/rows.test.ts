@@ -139,6 +139,7 @@ test('the last fold of a model stands beside its design', () => {
     iptm_score: iptm,
     ptm_score: null,
     mean_plddt: 70,
+    predicted_rmsd: null,
     binder_rmsd: iptm && 2 * iptm,
   })
   const folds = [

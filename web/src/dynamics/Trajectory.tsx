@@ -4,7 +4,8 @@ import { useEffect, useState } from 'preact/hooks'
 import { download, type Workflow } from '../api'
 import { Failure, Loading } from '../components'
 import { LinePlot } from '../plots/LinePlot'
-import { Plddt } from '../plots/Plddt'
+import { continuousPlddt, plddt } from '../plots/measure'
+import { Profile } from '../plots/Profile'
 import type { Table } from '../plots/residues'
 import { mayChange } from '../project'
 import { fileSize } from '../result/Files'
@@ -115,7 +116,7 @@ function View({ workflow, loaded }: { workflow: Workflow; loaded: Loaded }) {
           {hasPlddt && colour.value !== 'rmsf' && (
             <section class="card">
               <h2>Confidence of the starting structure</h2>
-              <Plddt table={table} secondary={{}} continuous={colour.value === 'continuous'} />
+              <Profile table={table} secondary={{}} measure={colour.value === 'continuous' ? continuousPlddt : plddt} />
             </section>
           )}
         </div>

@@ -46,4 +46,7 @@ test('a topology is read by its CA atoms', () => {
     ['LEU', 7, 91.5],
   ])
   expect(read('0.00').flat.map((f) => f.residue.plddt)).toEqual([null, null]) // zero throughout: there is none
+  const remark = 'REMARK 999 The B-factor column holds the predicted RMSD in Angstrom.\n'
+  const [first] = readTopology(remark + atom('CA', 'TRP', 6, '0.50')).flat
+  expect([first!.residue.plddt, first!.residue.rmsd]).toEqual([null, 0.5]) // Å are no pLDDT
 })

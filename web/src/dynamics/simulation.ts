@@ -1,9 +1,10 @@
 // Reads the results of a simulation: topology, trajectory, series and metrics. No page, no network.
 import { type Chain, Table } from '../plots/residues'
+import { hasRmsdInB } from '../result/structure'
 
 /**
  * Reads the residues of a topology in PDB format by their CA atoms. The B-factor column has the pLDDT of the starting
- * structure; zero throughout means that there is none.
+ * structure, or what the file says that it has; zero throughout means that there is none.
  */
 export function readTopology(pdb: string): Table {
   const chains = new Map<string, Chain>()
@@ -22,6 +23,11 @@ export function readTopology(pdb: string): Table {
     })
   }
   const residues = [...chains.values()].flatMap((c) => c.residues)
+  if (hasRmsdInB(pdb))
+    for (const r of residues) {
+      r.rmsd = r.plddt ?? undefined
+      r.plddt = null
+    }
   if (residues.every((r) => r.plddt === 0)) for (const r of residues) r.plddt = null
   return new Table([...chains.values()])
 }

@@ -4,7 +4,7 @@ import { api, isTerminal, type JobRow, parseTime } from '../api'
 import { ProgressBar, StatusChip } from '../components'
 import { asSentence, duration, moment, stageName, when } from '../format'
 import { isShared, may } from '../project'
-import { Plddt } from '../scores'
+import { Confidence } from '../scores'
 import { ByCell } from '../table'
 
 /** The current time in ms; the list advances it every second. */
@@ -55,7 +55,7 @@ export function JobTableRow({ job, index, queued, medianDuration, selected, setS
       </td>
       <td class="dim wide-only">{job.modelName}</td>
       <td class="right plddt">
-        <Plddt value={job.meanPLLDT} />
+        <Confidence plddt={job.meanPLLDT} rmsd={job.predictedRmsd} />
       </td>
       <td class="right num dim wide-only">
         {job.startedAt ? <Elapsed from={job.startedAt} to={job.finishedAt} /> : '–'}

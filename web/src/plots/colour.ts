@@ -21,6 +21,21 @@ export const bands = [
 /** The class of a pLDDT. */
 export const band = (plddt: number) => bands.find((b) => plddt > b.floor) ?? bands[3]
 
+/**
+ * Classes of the predicted RMSD in Å, the best first, in colours of viridis, as package plot of the service has them. A
+ * residue belongs to the last class whose floor its RMSD is above.
+ */
+export const rmsdBands = [
+  { floor: -Infinity, range: 'up to 0.5 Å', rgb: hex(0x440154) },
+  { floor: 0.5, range: '0.5–1 Å', rgb: hex(0x3b528b) },
+  { floor: 1, range: '1–1.5 Å', rgb: hex(0x21918c) },
+  { floor: 1.5, range: '1.5–2.5 Å', rgb: hex(0x5ec962) },
+  { floor: 2.5, range: 'above 2.5 Å', rgb: hex(0xfde725) },
+] as const
+
+/** The class of a predicted RMSD. */
+export const rmsdBand = (rmsd: number) => rmsdBands.findLast((b) => rmsd > b.floor) ?? rmsdBands[0]
+
 /** The colour of residues without a value. */
 export const none: RGB = hex(0xaaaaaa)
 

@@ -12,6 +12,8 @@ export interface Unit {
   name: string
   /** 0 to 100; null: the engine does not give one. */
   plddt: number | null
+  /** The predicted RMSD in Å, low being good, of a model that gives it; it is no pLDDT. */
+  rmsd?: number | undefined
   /** The number of rows in the PAE matrix: 1, for a ligand one per heavy atom. */
   tokens: number
   /** The insertion codes of the residues that have this number, in order; absent: one residue without a code. */

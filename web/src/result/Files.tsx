@@ -12,6 +12,7 @@ const kindNames: Record<string, string> = {
   pdb: 'Structure (PDB)',
   pae_json: 'Predicted aligned error (PAE)',
   plddt_plot: 'pLDDT plot',
+  predicted_rmsd_plot: 'Predicted RMSD plot',
   pae_plot: 'PAE plot',
   msa_coverage_plot: 'Alignment coverage plot',
   msa: 'Alignment (A3M)',

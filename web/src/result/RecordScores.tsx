@@ -1,6 +1,6 @@
 // The scores of a job whose records were folded separately, one row a record.
 import type { JobView } from '../api'
-import { Plddt } from '../scores'
+import { Confidence } from '../scores'
 import { Table } from '../table'
 import { structuresOf } from './load'
 
@@ -41,7 +41,7 @@ export function RecordScores({ view, selected, select }: Props) {
                   {length}
                 </td>
                 <td data-label="pLDDT" class="right">
-                  <Plddt value={s?.meanPLLDT ?? null} />
+                  <Confidence plddt={s?.meanPLLDT ?? null} rmsd={s?.predictedRmsd ?? null} />
                 </td>
                 <td data-label="pTM" class="right num">
                   {s?.ptm_score?.toFixed(2) ?? '–'}

@@ -298,6 +298,7 @@ function OtherStructures({ view, results, shown }: Loaded & { shown: string }) {
 // The plots that the service draws of each structure.
 const plotKinds = [
   { kind: 'plddt_plot', title: 'Confidence by residue' },
+  { kind: 'predicted_rmsd_plot', title: 'Predicted RMSD by residue' },
   { kind: 'pae_plot', title: 'Predicted aligned error' },
 ]
 

@@ -19,11 +19,21 @@ function scoreRows(p: Prediction): ScoreRow[] {
   const s = p.scores
   return [
     {
+      name: 'Mean predicted RMSD',
+      value: s?.predictedRmsd,
+      digits: 2,
+      unit: 'Å',
+      expected: false,
+      explanation:
+        'The error that the model expects of the main chain, after each chain is fitted on its own. Low is good. ' +
+        'It does not rate how the chains lie to each other.',
+    },
+    {
       name: 'Mean pLDDT',
       value: s?.meanPLLDT,
       digits: 1,
       unit: 'of 100',
-      expected: true,
+      expected: (s?.predictedRmsd ?? null) === null,
       explanation:
         'Expected agreement of each residue’s surroundings with the true structure. ' +
         'It does not rate the distance between parts.',

@@ -8,8 +8,9 @@ import { maxSuperposed, structuresAddress } from '../compare/address'
 import { Failure, Loading } from '../components'
 import { Chains } from '../plots/Chains'
 import { Coverage } from '../plots/Coverage'
+import { continuousPlddt, plddt, predictedRmsd } from '../plots/measure'
 import { Pae } from '../plots/Pae'
-import { Plddt } from '../plots/Plddt'
+import { Profile } from '../plots/Profile'
 import { mayChange } from '../project'
 import { colour, type Marked, reset, type Stretch, selection } from '../store'
 import { TabList } from '../tabs'
@@ -54,7 +55,17 @@ export function Structure({ view, results, sequence, children }: Props) {
       {(p.scores?.meanPLLDT ?? null) !== null && (
         <section class="card plot-card" aria-labelledby="plddt-title">
           <h2 id="plddt-title">Confidence by residue</h2>
-          <Plddt table={table} secondary={p.secondaryStructure} continuous={colour.value === 'continuous'} />
+          <Profile
+            table={table}
+            secondary={p.secondaryStructure}
+            measure={colour.value === 'continuous' ? continuousPlddt : plddt}
+          />
+        </section>
+      )}
+      {(p.scores?.predictedRmsd ?? null) !== null && (
+        <section class="card plot-card" aria-labelledby="rmsd-title">
+          <h2 id="rmsd-title">Predicted RMSD by residue</h2>
+          <Profile table={table} secondary={p.secondaryStructure} measure={predictedRmsd} />
         </section>
       )}
       {p.problems.map((problem) => (

@@ -4,5 +4,6 @@ import type { Prediction } from './load'
 /** The colour schemes for a prediction; those by confidence only if it has one. */
 export function coloursOf(p: Prediction): Colour[] {
   const always: Colour[] = ['chain', 'secondary', 'type']
-  return (p.scores?.meanPLLDT ?? null) === null ? always : ['plddt', 'continuous', ...always]
+  if ((p.scores?.meanPLLDT ?? null) !== null) return ['plddt', 'continuous', ...always]
+  return (p.scores?.predictedRmsd ?? null) === null ? always : ['rmsd', ...always]
 }

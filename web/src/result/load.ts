@@ -35,6 +35,7 @@ export interface Prediction {
 interface MetricsPrediction {
   sequence_id?: string
   plddt?: Record<string, number[]>
+  predicted_rmsd?: Record<string, number[]>
   secondary_structure?: Record<string, string>
   radius_of_gyration_angstrom?: number
 }
@@ -138,7 +139,7 @@ async function readStructure(
     scores: entryOf(view.predictions, sequence, (p) => p.sequenceId) ?? null,
     source: { format: 'mmcif', text },
     file: findFile(files, 'cif', sequence)!.name,
-    model: readCif(text, kinds, measured?.plddt ?? {}),
+    model: readCif(text, kinds, measured?.plddt ?? {}, measured?.predicted_rmsd),
     matrix: findFile(files, 'pae_json', sequence) ? undefined : null,
     problems: [...optional.problems],
     secondaryStructure: measured?.secondary_structure ?? {},

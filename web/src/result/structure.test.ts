@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { contacts, readCif } from './structure'
+import { contacts, hasRmsdInB, readCif } from './structure'
 
 test('chains, residues and contacts are read from mmCIF', () => {
   const names =
@@ -19,6 +19,7 @@ test('chains, residues and contacts are read from mmCIF', () => {
     'data_x\nloop_\n' + names.map((n) => '_atom_site.' + n).join('\n') + '\n' + rows.join('\n') + '\n#\n',
     new Map([['C', 'ligand']]),
     { A: [91, 42] },
+    { B: [0.25] },
   )
   expect(m.table.chains.map((c) => [c.id, c.kind, c.residues.length])).toEqual([
     ['A', 'protein', 2],
@@ -26,9 +27,18 @@ test('chains, residues and contacts are read from mmCIF', () => {
     ['C', 'ligand', 1],
   ])
   expect(m.table.flat.map((f) => f.residue.plddt)).toEqual([91, 42, null, null])
+  expect(m.table.flat.map((f) => f.residue.rmsd)).toEqual([undefined, undefined, 0.25, undefined])
   expect(m.table.rows).toBe(5) // a ligand has a row for each heavy atom
   expect(contacts(m, 'A', 'B')).toEqual([[{ chain: 'A', from: 1, to: 1 }], [{ chain: 'B', from: 1, to: 1 }]])
   expect(contacts(m, 'A', 'C')).toEqual([[], []])
+})
+
+test('a file says whether its B-factors are predicted RMSD', () => {
+  const local = "3 local 'predicted RMSD' 1 distance 'Predicted RMSD in Angstrom, lower is better, per residue'\n"
+  expect(hasRmsdInB(local)).toBe(true)
+  expect(hasRmsdInB(`2 local pLDDT 1 pLDDT x\n${local}`)).toBe(false) // pLDDT goes first
+  expect(hasRmsdInB('REMARK 999 The B-factor column holds the predicted RMSD in Angstrom.   \n')).toBe(true)
+  expect(hasRmsdInB('REMARK 999 The B-factor column holds pLDDT, 0 to 100.\n')).toBe(false)
 })
 
 test('residues that share a number have their insertion codes', () => {

@@ -32,6 +32,14 @@ const columns = {
 /** The values of an atom, by the names in columns. */
 type AtomRow = Record<keyof typeof columns | 'code', string>
 
+/** Values of residues by chain, in the order of the file. */
+type ByChain = Record<string, (number | null)[]>
+
+/** Reports whether a file says that its B-factors are predicted RMSD in Å, as the service writes them: no pLDDT. */
+export const hasRmsdInB = (text: string) =>
+  /^REMARK 999 The B-factor column holds the predicted RMSD/m.test(text) ||
+  (/^\d+ local 'predicted RMSD' /m.test(text) && !/^\d+ local pLDDT /m.test(text))
+
 /** Collects atoms into chains and residues, in the order of the file. */
 class ModelBuilder {
   readonly chains: Chain[] = []
@@ -42,7 +50,8 @@ class ModelBuilder {
 
   constructor(
     private readonly kinds: Map<string, Kind>,
-    private readonly plddt: Record<string, (number | null)[]>,
+    private readonly plddt: ByChain,
+    private readonly rmsd: ByChain,
   ) {}
 
   add(atom: AtomRow) {
@@ -63,7 +72,8 @@ class ModelBuilder {
       this.chains.push(chain)
     }
     const index = chain.residues.length
-    chain.residues.push({ number: Number(number), name, plddt: this.plddt[id]?.[index] ?? null, tokens: 1 })
+    const rmsd = this.rmsd[id]?.[index] ?? undefined
+    chain.residues.push({ number: Number(number), name, plddt: this.plddt[id]?.[index] ?? null, rmsd, tokens: 1 })
     const residue = { chain, index, heavyAtoms: 0 }
     this.residues.set(key, residue)
     return residue
@@ -86,10 +96,10 @@ class ModelBuilder {
 }
 
 /**
- * Reads the first model of an mmCIF file as the service writes it. kinds and plddt are by chain; plddt has one value
- * per residue, in the order of the file. Throws an Error for the user if the file has no atoms.
+ * Reads the first model of an mmCIF file as the service writes it. kinds, plddt and rmsd are by chain; the latter two
+ * have one value per residue, in the order of the file. Throws an Error for the user if the file has no atoms.
  */
-export function readCif(text: string, kinds: Map<string, Kind>, plddt: Record<string, (number | null)[]>): Model {
+export function readCif(text: string, kinds: Map<string, Kind>, plddt: ByChain, rmsd: ByChain = {}): Model {
   const { names, rows } = readAtomSite(text)
   const column = (name: string) => names.indexOf(`_atom_site.${name}`)
   const wanted = Object.entries(columns).map(([key, name]) => [key, column(name)] as const)
@@ -97,7 +107,7 @@ export function readCif(text: string, kinds: Map<string, Kind>, plddt: Record<st
   const modelColumn = column('pdbx_PDB_model_num')
   const codeColumn = column('pdbx_PDB_ins_code')
   const firstModel = rows[0]?.[modelColumn]
-  const builder = new ModelBuilder(kinds, plddt)
+  const builder = new ModelBuilder(kinds, plddt, rmsd)
   for (const row of rows) {
     if (modelColumn >= 0 && row[modelColumn] !== firstModel) continue
     const atom = Object.fromEntries(wanted.map(([key, index]) => [key, row[index]!]))

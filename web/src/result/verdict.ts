@@ -1,7 +1,7 @@
 // The scores in words. Each sentence names the score it is based on. Scores that the engine does not give are not
 // guessed. docs/analyst.md states the rule; package facts has it for the analyst, and verdict.test.json tests both.
 import type { ScoredChains } from '../api'
-import type { Table } from '../plots/residues'
+import type { Table, Unit } from '../plots/residues'
 
 /** How good a result is; "unknown" without scores. */
 export type Tone = 'good' | 'fair' | 'poor' | 'unknown'
@@ -38,13 +38,14 @@ const classes: { above: number; tone: Tone; title: string; advice: string }[] = 
 
 /** Rates one structure in words. table: its residues; null while the files are loaded. */
 export function verdict(s: ScoredChains | null, table: Table | null): Verdict {
+  if (s && s.meanPLLDT === null && s.predictedRmsd !== null) return rmsdVerdict(s, s.predictedRmsd, table)
   if (!s || s.meanPLLDT === null) {
     const missing = 'This engine gives no pLDDT, so the reliability of its parts is not known.'
     return { tone: 'unknown', title: 'No confidence given', lines: [missing, ...interfaceLines(s)] }
   }
   const mean = s.meanPLLDT
   const { tone, title, advice } = classes.find((c) => mean > c.above)!
-  const residues = knownPlddts(table)
+  const residues = known(table, (r) => r.plddt)
   const lines = [
     `Mean pLDDT ${mean.toFixed(1)} of 100: ${advice}.`,
     ...residueLines(residues),
@@ -55,10 +56,33 @@ export function verdict(s: ScoredChains | null, table: Table | null): Verdict {
   return { tone, title, lines }
 }
 
-/** The known pLDDT values of all residues that are not ligands. */
-function knownPlddts(table: Table | null): number[] {
+/** Rates a structure by its predicted RMSD, whose errors package facts of the service has measured. */
+function rmsdVerdict(s: ScoredChains, mean: number, table: Table | null): Verdict {
+  const values = known(table, (r) => r.rmsd)
+  const high = values.filter((v) => v > 1.5).length
+  const lines = [
+    `Mean predicted RMSD ${mean.toFixed(2)} Å, of which low values are good; this model gives it in place of pLDDT.`,
+    ...(values.length === 0
+      ? []
+      : high === 0
+        ? [`All ${values.length} residues are at 1.5 Å or below.`]
+        : [`${high} of ${values.length} residues ${high === 1 ? 'is' : 'are'} above 1.5 Å.`]),
+    'It is optimistic: true errors, measured on antibodies, are 1.5 to 2 times as large, so above 1.5 Å expect 3 Å or more.',
+    ...(s.chains.length > 1
+      ? ['Each chain is judged on its own: it says nothing of how the chains lie to each other.']
+      : []),
+    ...(knownIptms(s).length > 0 ? interfaceLines(s) : []),
+  ]
+  if (mean > 1.5) return { tone: 'poor', title: 'High predicted error', lines }
+  if (mean > 1) return { tone: 'fair', title: 'Moderate predicted error', lines }
+  if (high > 0) return { tone: 'fair', title: 'Low predicted error, uncertain parts', lines }
+  return { tone: 'good', title: 'Low predicted error', lines }
+}
+
+/** The known values of all residues that are not ligands. */
+function known(table: Table | null, of: (r: Unit) => number | null | undefined): number[] {
   const polymers = table?.flat.filter((f) => f.chain.kind !== 'ligand') ?? []
-  return polymers.map((f) => f.residue.plddt).filter((v) => v !== null)
+  return polymers.map((f) => of(f.residue) ?? null).filter((v) => v !== null)
 }
 
 /** How many residues are confident: above a pLDDT of 70. */

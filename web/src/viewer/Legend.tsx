@@ -1,5 +1,5 @@
 // The key to the colours of the 3D view.
-import { bands, chainColour, css, designColours, smooth } from '../plots/colour'
+import { bands, chainColour, css, designColours, rmsdBands, smooth } from '../plots/colour'
 import type { Table } from '../plots/residues'
 import { colour } from '../store'
 
@@ -34,6 +34,8 @@ export function Legend({ table, values = [], designed = [] }: Props) {
       return <Entries list={bands.map((b) => ({ colour: css(b.rgb), label: b.label, detail: b.range }))} />
     case 'continuous':
       return <Ramp low="0" high="100" label="pLDDT" />
+    case 'rmsd':
+      return <Entries title={rmsdTitle} list={rmsdBands.map((b) => ({ colour: css(b.rgb), label: b.range }))} />
     case 'rmsf': {
       const numbers = values.map((v) => v.value)
       if (numbers.length === 0) return null
@@ -66,9 +68,12 @@ export function Legend({ table, values = [], designed = [] }: Props) {
 const chainsInWords = (names: string[]) =>
   names.length > 0 ? `chain${names.length > 1 ? 's' : ''} ${names.join(', ')}` : ''
 
+const rmsdTitle = 'Predicted RMSD (Å), low is good'
+
 /** The key to colours of classes. */
-const Entries = ({ list }: { list: Entry[] }) => (
+const Entries = ({ list, title }: { list: Entry[]; title?: string }) => (
   <ul class="legend" aria-label="Colour key">
+    {title && <li class="dim">{title}</li>}
     {list.map(({ colour, label, detail }) => (
       <li key={label}>
         <i style={{ background: colour }} />

@@ -1,11 +1,12 @@
 // The 3D viewer with its controls, bound to the state that the page shares. Without WebGL it shows a message, and the
 // rest of the page still works.
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Select } from '../controls'
 import { useTheme } from '../plots/canvas'
 import { css, marks } from '../plots/colour'
 import type { Table } from '../plots/residues'
+import { hasRmsdInB } from '../result/structure'
 import { type Colour, colour, frame, hover, type Marked, type Residue, select, selection } from '../store'
 import { Frame, ViewButtons } from './Frame'
 import { Legend } from './Legend'
@@ -31,6 +32,7 @@ interface Props {
 const colourNames: Record<Colour, string> = {
   plddt: 'Confidence (pLDDT classes)',
   continuous: 'Confidence (continuous)',
+  rmsd: 'Predicted RMSD (Å)',
   chain: 'Chain',
   secondary: 'Secondary structure',
   type: 'Residue type',
@@ -43,13 +45,14 @@ export function Stage({ source, table, colours, values, designed, name, footer }
   const host = useRef<HTMLDivElement>(null)
   const [shape, setShape] = useState<Shape>('cartoon')
   const { viewer, ready, problem } = useViewer(host, source, shape, values, designed)
+  const schemes = useMemo(() => schemesFor(source, colours), [source, colours.join()])
   return (
     <section class="stage" aria-label="3D structure">
       <div class="controls">
         <label class="inline">
           <span>Colour</span>
           <Select value={colour.value} onValue={(c) => (colour.value = c as Colour)}>
-            {colours.map((c) => (
+            {schemes.map((c) => (
               <option key={c} value={c}>
                 {colourNames[c]}
               </option>
@@ -83,6 +86,12 @@ export function Stage({ source, table, colours, values, designed, name, footer }
       <Selection table={table} marked={selection.value} />
     </section>
   )
+}
+
+/** The schemes for a source: those by pLDDT are not for B-factors that are predicted RMSD, which have their own. */
+function schemesFor(source: Source, colours: Colour[]): Colour[] {
+  if (!('text' in source) || !hasRmsdInB(source.text)) return colours
+  return [...new Set(colours.map((c) => (c === 'plddt' || c === 'continuous' ? 'rmsd' : c)))]
 }
 
 /** Loads the code of the viewer and opens one. */
@@ -181,10 +190,14 @@ function paintsOf(marked: Marked[]) {
     .filter((p) => p.stretches.length > 0)
 }
 
-/** The name of a residue with its pLDDT. */
+/** The name of a residue with its pLDDT and predicted RMSD. */
 function describeResidue(table: Table, r: Residue): string {
-  const plddt = table.flat[table.index(r)]?.residue.plddt ?? null
-  return table.label(r) + (plddt === null ? '' : `, pLDDT ${plddt.toFixed(1)}`)
+  const { plddt = null, rmsd } = table.flat[table.index(r)]?.residue ?? {}
+  return (
+    table.label(r) +
+    (plddt === null ? '' : `, pLDDT ${plddt.toFixed(1)}`) +
+    (rmsd === undefined ? '' : `, predicted RMSD ${rmsd.toFixed(2)} Å`)
+  )
 }
 
 // The names of the kinds of selected ranges, in the order in which they are listed.

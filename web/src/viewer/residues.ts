@@ -30,11 +30,13 @@ export function residueOf(loci: unknown): Residue | null {
 export function plddt(at: StructureElement.Location): number | undefined {
   if (!Unit.isAtomic(at.unit)) return undefined
   const residue = at.unit.model.atomicHierarchy.residueAtomSegments.index[at.element]!
-  const v =
-    QualityAssessmentProvider.get(at.unit.model).value?.pLDDT?.get(residue) ??
-    at.unit.model.atomicConformation.B_iso_or_equiv.value(at.element)
-  return v < 0 ? undefined : v
+  const v = QualityAssessmentProvider.get(at.unit.model).value?.pLDDT?.get(residue) ?? bFactor(at)
+  return v === undefined || v < 0 ? undefined : v
 }
+
+/** The B-factor at a location. */
+export const bFactor = (at: StructureElement.Location): number | undefined =>
+  Unit.isAtomic(at.unit) ? at.unit.model.atomicConformation.B_iso_or_equiv.value(at.element) : undefined
 
 /** The Mol* selection of some stretches. */
 export function lociOf(structure: Structure, stretches: Stretch[]): StructureElement.Loci {

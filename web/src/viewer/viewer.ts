@@ -24,10 +24,10 @@ import { Overpaint } from 'molstar/lib/mol-theme/overpaint.js'
 import type { ThemeDataContext } from 'molstar/lib/mol-theme/theme.js'
 import { Color } from 'molstar/lib/mol-util/color/index.js'
 import { ParamDefinition } from 'molstar/lib/mol-util/param-definition.js'
-import { chainColour, designColours, none, type RGB, smooth, toHex } from '../plots/colour'
+import { chainColour, designColours, none, type RGB, rmsdBand, smooth, toHex } from '../plots/colour'
 import type { Colour, Residue, Stretch } from '../store'
 import { graphics, NoWebGL } from './graphics'
-import { key, lociOf, plddt, residueAt, residueOf } from './residues'
+import { bFactor, key, lociOf, plddt, residueAt, residueOf } from './residues'
 
 /** A colour for some residues, over the colour scheme. */
 export interface Paint {
@@ -103,6 +103,12 @@ export class Viewer {
       viewer.theme('pleat-smooth', (at) => {
         const v = plddt(at)
         return v === undefined ? none : smooth(v / 100)
+      }),
+    )
+    themes.add(
+      viewer.theme('pleat-rmsd', (at) => {
+        const v = bFactor(at)
+        return v === undefined ? none : rmsdBand(v).rgb
       }),
     )
     themes.add(
@@ -271,6 +277,8 @@ export class Viewer {
         return 'plddt-confidence'
       case 'continuous':
         return 'pleat-smooth'
+      case 'rmsd':
+        return 'pleat-rmsd'
       case 'chain':
         return 'pleat-chain'
       case 'secondary':

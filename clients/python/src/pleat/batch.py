@@ -281,6 +281,7 @@ class BatchFlows(RunFlows[BatchInfo]):
 
 SHORT = {
     "meanPLDDT": "mean_plddt",
+    "predictedRmsd": "predicted_rmsd",
     "ptm_score": "ptm",
     "iptm_score": "iptm",
     "max_pae_score": "max_pae",

@@ -165,6 +165,11 @@ class Job(JobFlows, SyncRun[JobView]):
         return self._run(self._structure(0)).plddt
 
     @property
+    def predicted_rmsd(self) -> npt.NDArray[np.float64]:
+        """The predicted RMSD in Å of the residues of the first structure, where the model gives it and no pLDDT."""
+        return self._run(self._structure(0)).predicted_rmsd
+
+    @property
     def pae(self) -> npt.NDArray[np.float64]:
         """The predicted aligned error of the first structure in Å: row, aligned residue; column, scored residue."""
         return self._run(self._pae())
@@ -257,6 +262,15 @@ class AsyncJob(JobFlows, AsyncRun[JobView]):
 
         async def fetch() -> npt.NDArray[np.float64]:
             return (await self.structure()).plddt
+
+        return Later(fetch)
+
+    @property
+    def predicted_rmsd(self) -> Later[npt.NDArray[np.float64]]:
+        """The predicted RMSD in Å of the residues of the first structure, where the model gives it and no pLDDT."""
+
+        async def fetch() -> npt.NDArray[np.float64]:
+            return (await self.structure()).predicted_rmsd
 
         return Later(fetch)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import errors
 from ._packages import need
 from .models import Scores
-from .view import html_of, page_of, view_of
+from .view import Coloured, colours_of, html_of, page_of, view_of
 
 if TYPE_CHECKING:
     import gemmi
@@ -34,6 +34,10 @@ class Structure:
     plddt_by_chain: Mapping[str, tuple[float, ...]] = field(repr=False)
     secondary_structure: Mapping[str, str] = field(repr=False)
     """A letter for each residue: H helix, E strand, T turn, - none."""
+    predicted_rmsd_by_chain: Mapping[str, tuple[float, ...]] = field(
+        repr=False, default_factory=dict[str, tuple[float, ...]]
+    )
+    """In Å, lower being better, of a model that gives it in place of pLDDT."""
 
     @property
     def plddt(self) -> npt.NDArray[np.float64]:
@@ -43,6 +47,14 @@ class Structure:
             raise errors.NoResult(f"the engine gives no pLDDT for the residues of {self.name}")
         return np.array([v for values in self.plddt_by_chain.values() for v in values], dtype=np.float64)
 
+    @property
+    def predicted_rmsd(self) -> npt.NDArray[np.float64]:
+        """The predicted RMSD in Å of the residues of all chains in the order of `scores.chains`; lower is better."""
+        np = need("numpy", "arrays")
+        if not self.predicted_rmsd_by_chain:
+            raise errors.NoResult(f"the engine gives no predicted RMSD for the residues of {self.name}")
+        return np.array([v for values in self.predicted_rmsd_by_chain.values() for v in values], dtype=np.float64)
+
     def pairs_to_pandas(self) -> pd.DataFrame:
         """The scores of each two chains."""
         columns = ["chain_a", "chain_b", "iptm", "ipsae", "pdockq2", "lis"]
@@ -50,16 +62,20 @@ class Structure:
         return need("pandas", "pandas").DataFrame(rows, columns=columns)
 
     def residues_to_pandas(self) -> pd.DataFrame:
-        """A row for each residue: chain, number, pLDDT and secondary structure."""
+        """A row for each residue: chain, number, pLDDT, or the predicted RMSD of a model that gives that instead, and
+        secondary structure."""
+        by_chain, column = self.plddt_by_chain, "plddt"
+        if not by_chain and self.predicted_rmsd_by_chain:
+            by_chain, column = self.predicted_rmsd_by_chain, "predicted_rmsd"
         rows = [
             (chain, i + 1, value, self.secondary_structure.get(chain, "")[i : i + 1] or None)
-            for chain, values in self.plddt_by_chain.items()
+            for chain, values in by_chain.items()
             for i, value in enumerate(values)
         ]
-        return need("pandas", "pandas").DataFrame(rows, columns=["chain", "residue", "plddt", "secondary_structure"])
+        return need("pandas", "pandas").DataFrame(rows, columns=["chain", "residue", column, "secondary_structure"])
 
     def to_biotite(self) -> AtomArray[Any]:
-        """An AtomArray of biotite, with pLDDT as `b_factor`."""
+        """An AtomArray of biotite, with pLDDT as `b_factor`, or the predicted RMSD that a model gives in its place."""
         pdbx = need("biotite.structure.io.pdbx", "structure")
         file = pdbx.CIFFile.read(io.StringIO(self.cif))
         return pdbx.get_structure(file, model=1, extra_fields=["b_factor"])
@@ -78,14 +94,17 @@ class Structure:
 
     def view(self, *, width: int = 640, height: int = 480) -> Any:
         """A py3Dmol view, coloured by confidence where there is one and by chain otherwise."""
-        return view_of(self.cif, self.plddt_by_chain, width=width, height=height)
+        return view_of(self.cif, self._coloured(), width=width, height=height)
+
+    def _coloured(self) -> Coloured:
+        return colours_of(self.plddt_by_chain, self.predicted_rmsd_by_chain)
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
     def to_html(self) -> str:
         """The display in a notebook: the scores and, where py3Dmol is installed, the structure."""
-        return html_of(self.name, self.scores, self.cif, self.plddt_by_chain)
+        return html_of(self.name, self.scores, self.cif, self._coloured())
 
     def save_html(self, path: str | os.PathLike[str]) -> Path:
         """Writes a page that shows the structure in a browser, with the library 3Dmol.js from its usual address."""
@@ -105,12 +124,17 @@ def structure_of(name: str, scores: Scores, cif: bytes, metrics: bytes) -> Struc
                 break
     except (ValueError, AttributeError, TypeError) as e:
         raise errors.InvalidAnswer(f"metrics.json of {name} has another form than it should") from e
-    plddt: dict[str, list[float]] = mine.get("plddt") or {}
+
+    def by_chain(name: str) -> dict[str, tuple[float, ...]]:
+        values: dict[str, list[float]] = mine.get(name) or {}
+        return {c: tuple(values[c]) for c in (*scores.chains, *values) if c in values}
+
     return Structure(
         name=name,
         scores=scores,
         cif=cif.decode(),
-        plddt_by_chain={c: tuple(plddt[c]) for c in (*scores.chains, *plddt) if c in plddt},
+        plddt_by_chain=by_chain("plddt"),
+        predicted_rmsd_by_chain=by_chain("predicted_rmsd"),
         secondary_structure=dict(mine.get("secondary_structure") or {}),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ._packages import need
@@ -18,20 +19,48 @@ BANDS: tuple[tuple[float, str, str], ...] = (
 """Lower ends of pLDDT, colours and names, as in the AlphaFold database."""
 
 
-def colour(plddt: float) -> str:
+def colour(value: float, bands: tuple[tuple[float, str, str], ...] = BANDS) -> str:
     """The colour of a confidence. The lower end of a band does not belong to it."""
-    return next((c for low, c, _ in BANDS if plddt > low), BANDS[-1][1])
+    return next((c for low, c, _ in bands if value > low), bands[-1][1])
 
 
-def view_of(cif: str, plddt: Mapping[str, Sequence[float]], *, width: int = 640, height: int = 480) -> Any:
+RMSD_BANDS: tuple[tuple[float, str, str], ...] = (
+    (2.5, "#fde725", "above 2.5 Å"),
+    (1.5, "#5ec962", "1.5 to 2.5 Å"),
+    (1.0, "#21918c", "1 to 1.5 Å"),
+    (0.5, "#3b528b", "0.5 to 1 Å"),
+    (0.0, "#440154", "up to 0.5 Å"),
+)
+"""Lower ends of the predicted RMSD, colours and names, as in the service's own plots. Low values are good."""
+
+
+@dataclass(frozen=True)
+class Coloured:
+    """The colours of residues by chain, and their meaning."""
+
+    residues: Mapping[str, Sequence[str]]
+    legend: str = ""
+
+
+def colours_of(plddt: Mapping[str, Sequence[float]], rmsd: Mapping[str, Sequence[float]]) -> Coloured:
+    """The colours by pLDDT or, where there is none, by predicted RMSD."""
+    values, bands, name = (plddt, BANDS, "pLDDT") if plddt or not rmsd else (rmsd, RMSD_BANDS, "Predicted RMSD")
+    if not values:
+        return Coloured({})
+    entries = " ".join(f"<span style='color:{c}'>&#9632;</span> {n}" for _, c, n in bands)
+    residues = {chain: [colour(v, bands) for v in of] for chain, of in values.items()}
+    return Coloured(residues, f"{name}: {entries}")
+
+
+def view_of(cif: str, coloured: Coloured, *, width: int = 640, height: int = 480) -> Any:
     """A py3Dmol view."""
     view = need("py3Dmol", "notebook").view(width=width, height=height)
     # The text becomes part of a script of the page, and the title of a file is that of its job: "<" is not needed.
     view.addModel(cif.replace("<", " "), "cif")
     view.setStyle({"stick": {}})
     view.setStyle({"hetflag": False}, {"cartoon": {"colorscheme": "chain"}})
-    for chain, values in plddt.items():
-        scheme = {"prop": "resi", "map": {i: colour(v) for i, v in enumerate(values, 1)}}
+    for chain, colours in coloured.residues.items():
+        scheme = {"prop": "resi", "map": dict(enumerate(colours, 1))}
         view.setStyle({"chain": chain, "hetflag": False}, {"cartoon": {"colorscheme": scheme}})
     view.zoomTo()
     return view
@@ -54,6 +83,7 @@ def score_rows(scores: Scores) -> list[tuple[str, object]]:
     """The scores that there are, with their units."""
     rows = [
         ("mean pLDDT", scores.mean_plddt),
+        ("mean predicted RMSD (Å)", scores.predicted_rmsd),
         ("pTM", scores.ptm),
         ("ipTM", scores.iptm),
         ("largest PAE (Å)", scores.max_pae),
@@ -64,12 +94,11 @@ def score_rows(scores: Scores) -> list[tuple[str, object]]:
     return [(k, v) for k, v in rows if v is not None]
 
 
-def html_of(name: str, scores: Scores, cif: str, plddt: Mapping[str, Sequence[float]]) -> str:
+def html_of(name: str, scores: Scores, cif: str, coloured: Coloured) -> str:
     """Scores and, where py3Dmol is installed, the structure."""
     out = table(name, score_rows(scores))
     try:
-        view = view_of(cif, plddt)
+        view = view_of(cif, coloured)
     except ImportError:
         return out + "<p>With the extra [notebook] of the client, the structure is here.</p>"
-    legend = " ".join(f"<span style='color:{c}'>&#9632;</span> {n}" for _, c, n in BANDS) if plddt else ""
-    return out + view._make_html() + (f"<p>pLDDT: {legend}</p>" if legend else "")
+    return out + view._make_html() + (f"<p>{coloured.legend}</p>" if coloured.legend else "")

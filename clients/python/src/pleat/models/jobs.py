@@ -54,11 +54,14 @@ class TemplateScore:
 class Scores:
     """The scores of one structure. pLDDT is 0 to 100, pTM and ipTM are 0 to 1, PAE is in Å.
 
+    `predicted_rmsd` is what some models give in place of pLDDT: the mean over the residues, in Å, lower being better.
+
     `confidence` says in the engine's words what its confidence is.
     """
 
     chains: tuple[str, ...]
     mean_plddt: float | None
+    predicted_rmsd: float | None
     ptm: float | None
     iptm: float | None
     max_pae: float | None
@@ -89,6 +92,7 @@ class Run:
     engine: str
     seed: str
     mean_plddt: float | None
+    predicted_rmsd: float | None
     ptm: float | None
     iptm: float | None
     cached: bool
@@ -190,6 +194,7 @@ class JobRow:
     status: str
     model_name: str
     mean_plddt: float | None
+    predicted_rmsd: float | None
     stage: str
     done: int
     total: int
@@ -246,6 +251,7 @@ class Prediction:
     has_prediction: bool
     error: str | None
     mean_plddt: float | None
+    predicted_rmsd: float | None
     ptm: float | None
     iptm: float | None
     max_pae: float | None
@@ -257,6 +263,7 @@ class Prediction:
     pdb_url: str | None = field(repr=False)
     pae_plot_url: str | None = field(repr=False)
     plddt_plot_url: str | None = field(repr=False)
+    predicted_rmsd_plot_url: str | None = field(repr=False)
     msa_coverage_plot_url: str | None = field(repr=False)
     metrics_json_url: str | None = field(repr=False)
     config_json_url: str | None = field(repr=False)

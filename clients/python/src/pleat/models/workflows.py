@@ -48,6 +48,7 @@ class DesignFold:
     model_name: str
     status: str
     mean_plddt: float | None
+    predicted_rmsd: float | None
     ptm: float | None
     iptm: float | None
     binder_rmsd: float | None

@@ -1,9 +1,10 @@
-// The pLDDT of each residue as a bar in the colour of its class, above the secondary structure.
+// A measure of each residue as a bar in the colour of its class, above the secondary structure.
 import { useRef } from 'preact/hooks'
 import { hover, type Marked, type Residue, select, selection } from '../store'
 import { type Pen, ticks, usePen } from './canvas'
-import { band, bands, css, marks, none, smooth } from './colour'
+import { css, marks, none } from './colour'
 import { useDrag } from './drag'
+import type { Measure } from './measure'
 import type { Chain, Table } from './residues'
 
 // The space around the plot for its axes, in px.
@@ -13,16 +14,15 @@ interface Props {
   table: Table
   /** DSSP letters by chain. */
   secondary: Record<string, string>
-  /** Colours on a continuous scale instead of AlphaFold's classes. */
-  continuous: boolean
+  measure: Measure
 }
 
 /** The plot. Pointer and arrow keys set the hovered residue; dragging selects a range. */
-export function Plddt({ table, secondary, continuous }: Props) {
+export function Profile({ table, secondary, measure }: Props) {
   const marked = selection.value
   const hovered = hover.value
   const n = table.flat.length
-  const plot = usePen((pen) => drawProfile(pen, table, secondary, continuous), [table, secondary, continuous])
+  const plot = usePen((pen) => drawProfile(pen, table, secondary, measure), [table, secondary, measure])
   const overlay = usePen((pen) => drawOverlay(pen, table, marked, hovered), [table, marked, hovered])
   const show = (index: number | null) => {
     const residue = index === null ? null : table.residue(index)
@@ -44,16 +44,16 @@ export function Plddt({ table, secondary, continuous }: Props) {
         class="wide"
         tabIndex={0}
         role="group"
-        data-plot="plddt"
-        aria-label="pLDDT by residue. Arrow keys move by residue; with Shift they select; Escape clears the selection."
+        data-plot={measure.name === 'pLDDT' ? 'plddt' : 'rmsd'}
+        aria-label={`${measure.name} by residue. Arrow keys move by residue; with Shift they select; Escape clears the selection.`}
         onKeyDown={onKeyDown}
         {...pointer}
       >
-        <canvas ref={plot} role="img" aria-label={summarize(table)} />
+        <canvas ref={plot} role="img" aria-label={summarize(table, measure)} />
         <canvas ref={overlay} class="over" aria-hidden="true" />
       </div>
       <output class="value" aria-live="polite">
-        {describe(table, hovered[0] && table.index(hovered[0]), secondary)}
+        {describe(table, hovered[0] && table.index(hovered[0]), secondary, measure)}
       </output>
     </figure>
   )
@@ -92,15 +92,19 @@ function useKeyboard(table: Table, show: (index: number | null) => void) {
 }
 
 /** The share of each class, as the text of the plot for screen readers. */
-function summarize(table: Table): string {
-  const values = table.flat.map((f) => f.residue.plddt).filter((v) => v !== null)
-  if (values.length === 0) return 'This engine gives no pLDDT'
-  const parts = bands.map((b) => {
-    const share = values.filter((v) => band(v) === b).length / values.length
-    return `${b.label.toLowerCase()} ${Math.round(share * 100)} %`
+function summarize(table: Table, measure: Measure): string {
+  const values = valuesOf(table, measure)
+  if (values.length === 0) return `This engine gives no ${measure.name}`
+  const parts = measure.classes.map((c) => {
+    const share = values.filter((v) => c.has(v)).length / values.length
+    return `${c.name} ${Math.round(share * 100)} %`
   })
-  return `pLDDT of ${values.length} residues: ${parts.join(', ')}`
+  return `${measure.name} of ${values.length} residues: ${parts.join(', ')}`
 }
+
+/** The known values of all residues. */
+const valuesOf = (table: Table, measure: Measure) =>
+  table.flat.map((f) => measure.of(f.residue)).filter((v) => v !== null)
 
 // The names of the DSSP letters.
 const dsspNames: Record<string, string> = {
@@ -114,17 +118,14 @@ const dsspNames: Record<string, string> = {
   P: 'polyproline helix',
 }
 
-/** The residue at an index with its pLDDT and secondary structure, in words. */
-function describe(table: Table, index: number | undefined, secondary: Props['secondary']): string {
+/** The residue at an index with its value and secondary structure, in words. */
+function describe(table: Table, index: number | undefined, secondary: Props['secondary'], measure: Measure): string {
   const entry = index === undefined ? undefined : table.flat[index]
   if (!entry) return 'Point at a residue, or drag over residues to show them in the structure.'
   const { chain, residue } = entry
   const letter = secondary[chain.id]?.[chain.residues.indexOf(residue)] ?? ''
-  const parts = [
-    residue.plddt === null
-      ? 'no pLDDT given'
-      : `pLDDT ${residue.plddt.toFixed(1)}, ${band(residue.plddt).label.toLowerCase()}`,
-  ]
+  const value = measure.of(residue)
+  const parts = [value === null ? `no ${measure.name} given` : measure.words(value)]
   if (dsspNames[letter]) parts.push(dsspNames[letter])
   return `${table.label({ chain: chain.id, residue: residue.number })}: ${parts.join(', ')}`
 }
@@ -167,45 +168,47 @@ function drawLine(g: CanvasRenderingContext2D, x1: number, y1: number, x2: numbe
 }
 
 /** Draws bars, axes, secondary structure and the borders of chains. */
-function drawProfile(pen: Pen, table: Table, secondary: Props['secondary'], continuous: boolean) {
+function drawProfile(pen: Pen, table: Table, secondary: Props['secondary'], measure: Measure) {
   const { g, ink, dim, line } = pen
   const { x, width, step, top, bottom } = plotArea(pen, table.flat.length)
-  const toY = (plddt: number) => bottom - (plddt / 100) * (bottom - top)
+  const axisMarks = measure.marks(valuesOf(table, measure).reduce((a, b) => Math.max(a, b), 0))
+  const end = axisMarks.at(-1)!
+  const toY = (v: number) => bottom - (v / end) * (bottom - top)
   g.strokeStyle = line
   g.fillStyle = dim
   g.textAlign = 'right'
   g.textBaseline = 'middle'
-  for (const v of [0, 50, 70, 90, 100]) {
+  for (const v of axisMarks) {
     drawLine(g, x, toY(v), x + width, toY(v))
-    if (v !== 100) g.fillText(String(v), x - 5, toY(v))
+    if (v !== end) g.fillText(String(v), x - 5, toY(v))
   }
   const gap = step > 5 ? 1 : 0
   const outlined = step > 3
   g.strokeStyle = ink
   for (const [i, { residue }] of table.flat.entries()) {
-    const { plddt } = residue
+    const value = measure.of(residue)
     const left = x + i * step
-    const barTop = toY(plddt ?? 0)
-    g.fillStyle = css(plddt === null ? none : continuous ? smooth(plddt / 100) : band(plddt).rgb)
+    const barTop = toY(value ?? 0)
+    g.fillStyle = value === null ? css(none) : measure.colour(value)
     g.fillRect(left, barTop, Math.max(step - gap, 0.7), bottom - barTop)
-    if (!outlined || plddt === null) continue
+    if (!outlined || value === null) continue
     g.globalAlpha = 0.45
     g.strokeRect(left + 0.5, barTop + 0.5, Math.max(step - gap - 1, 0.2), bottom - barTop - 0.5)
     g.globalAlpha = 1
   }
-  if (!outlined) drawContour(pen, table, toY)
-  drawAxes(pen, table, secondary)
+  if (!outlined) drawContour(pen, table, measure, toY)
+  drawAxes(pen, table, secondary, measure.axis)
 }
 
 /** Draws one line along the tops of all bars, for bars that are too thin for outlines of their own. */
-function drawContour(pen: Pen, table: Table, toY: (plddt: number) => number) {
+function drawContour(pen: Pen, table: Table, measure: Measure, toY: (v: number) => number) {
   const { g, ink } = pen
   const { x, step } = plotArea(pen, table.flat.length)
   g.strokeStyle = ink
   g.globalAlpha = 0.6
   g.beginPath()
   for (const [i, { residue }] of table.flat.entries()) {
-    const y = toY(residue.plddt ?? 0)
+    const y = toY(measure.of(residue) ?? 0)
     g.lineTo(x + i * step, y)
     g.lineTo(x + (i + 1) * step, y)
   }
@@ -214,7 +217,7 @@ function drawContour(pen: Pen, table: Table, toY: (plddt: number) => number) {
 }
 
 /** Draws, below the bars, secondary structure, residue numbers and chain names, and the titles of the axes. */
-function drawAxes(pen: Pen, table: Table, secondary: Props['secondary']) {
+function drawAxes(pen: Pen, table: Table, secondary: Props['secondary'], title: string) {
   const { g, ink } = pen
   const { x, width, step, top, bottom } = plotArea(pen, table.flat.length)
   let first = 0
@@ -241,7 +244,7 @@ function drawAxes(pen: Pen, table: Table, secondary: Props['secondary']) {
   g.translate(11, (top + bottom) / 2)
   g.rotate(-Math.PI / 2)
   g.textBaseline = 'middle'
-  g.fillText('pLDDT', 0, 0)
+  g.fillText(title, 0, 0)
   g.restore()
 }
 
