@@ -105,11 +105,11 @@ func (i *install) run() error {
 			return errors.New("nothing was installed")
 		}
 	}
-	if err := i.acceptLicences(); err != nil {
-		return err
-	}
 	began := time.Now() // the answer to the question is no part of it
 	if _, err := app.UnpackRunner(i.cfg, i.manifest, app.NewLog(i.cmd.ErrOrStderr(), i.cfg)); err != nil {
+		return err
+	}
+	if err := i.acceptLicences(); err != nil {
 		return err
 	}
 	if err := i.environment(i.cmd.Context()); err != nil {
