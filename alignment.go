@@ -134,6 +134,7 @@ func AlignmentModel() Model {
 		Title:     "MSA search",
 		Engine:    MSAMMseqs2,
 		Licence:   "MIT",
+		WeightUse: CommercialUse,
 		Device:    "cpu",
 		Entities:  []EntityKind{Protein},
 		Features:  []Feature{FeatureMSA, FeatureComplex, FeatureUnknown},

@@ -42,6 +42,7 @@ type Model struct {
 	WeightSet  string       `json:"weight_set"`
 	Method     string       `json:"method"`
 	Licence    string       `json:"licence"`
+	WeightUse  WeightUse    `json:"weight_use"` // absent: a worker of an earlier version
 	Device     string       `json:"device"` // cpu, cuda or remote
 	Entities   []EntityKind `json:"entities"`
 	Features   []Feature    `json:"features"`

@@ -62,6 +62,7 @@ var enums = map[string]string{
 	"ServiceRole":       roles,
 	"SignatureScheme":   "v1,v1a",
 	"TaskStatus":        queued,
+	"WeightUse":         "commercial,nonCommercial,ask",
 	"WorkerState":       "live,draining,silent,stopped",
 	"WorkflowStatus":    "DRAFT," + queued,
 }

@@ -13,13 +13,14 @@ type Me struct {
 
 // Project owns jobs, batches, workflows, a library and a webhook endpoint.
 type Project struct {
-	ID        string `json:"projectId" format:"uuid"`
-	Name      string `json:"name" example:"Lab A"`
-	IsOwn     bool   `json:"isOwn" doc:"Whether it is of one user alone, whose id it has."`
-	Quota     *int   `json:"quota" doc:"Jobs per day; null: the default of the service."`
-	KeepDays  *int   `json:"keepResultsDays" doc:"How many days results are kept; 0: until somebody deletes them; null: as the service does."`
-	Budget    Budget `json:"budget"`
-	CreatedAt Time   `json:"createdAt"`
+	ID         string `json:"projectId" format:"uuid"`
+	Name       string `json:"name" example:"Lab A"`
+	IsOwn      bool   `json:"isOwn" doc:"Whether it is of one user alone, whose id it has."`
+	Quota      *int   `json:"quota" doc:"Jobs per day; null: the default of the service."`
+	KeepDays   *int   `json:"keepResultsDays" doc:"How many days results are kept; 0: until somebody deletes them; null: as the service does."`
+	Budget     Budget `json:"budget"`
+	Commercial bool   `json:"commercial" doc:"Whether it is marked commercial: its runs may use only models whose weightUse is commercial."`
+	CreatedAt  Time   `json:"createdAt"`
 }
 
 // ProjectRole is a project with the caller's role in it.
@@ -36,10 +37,11 @@ type CreateProject struct {
 
 // ChangeProject is the body of PATCH /v1/projects/{id}. Absent fields stay.
 type ChangeProject struct {
-	Name     *string       `json:"name,omitempty" doc:"Name of the project." minLength:"1" maxLength:"255"`
-	Quota    *int          `json:"quota,omitempty" doc:"Jobs per day; -1: the default of the service. Operators change it."`
-	KeepDays *int          `json:"keepResultsDays,omitempty" doc:"How many days results are kept; 0: until somebody deletes them; -1: as the service does." minimum:"-1" maximum:"36500"`
-	Budget   *BudgetChange `json:"budget,omitempty" doc:"The most that the project may spend in a month. Operators change it."`
+	Name       *string       `json:"name,omitempty" doc:"Name of the project." minLength:"1" maxLength:"255"`
+	Quota      *int          `json:"quota,omitempty" doc:"Jobs per day; -1: the default of the service. Operators change it."`
+	KeepDays   *int          `json:"keepResultsDays,omitempty" doc:"How many days results are kept; 0: until somebody deletes them; -1: as the service does." minimum:"-1" maximum:"36500"`
+	Budget     *BudgetChange `json:"budget,omitempty" doc:"The most that the project may spend in a month. Operators change it."`
+	Commercial *bool         `json:"commercial,omitempty" doc:"Whether the project is commercial: new runs may use only models whose weightUse is commercial."`
 }
 
 // DeletedProject is the response of DELETE /v1/projects/{id}.

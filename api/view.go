@@ -247,7 +247,8 @@ type Model struct {
 	Version    string      `json:"version"`
 	WeightSet  string      `json:"weightSet"`
 	Method     string      `json:"method"`
-	Licence    string      `json:"licence"`
+	Licence    string      `json:"licence" doc:"The licence in words."`
+	WeightUse  string      `json:"weightUse" doc:"The use of the weights that the licence allows; ask: it is not known, or the licence has terms of its own, which the page of the publisher has." enum:"WeightUse"`
 	Device     string      `json:"device"`
 	Entities   []string    `json:"entities"`
 	Features   []string    `json:"features"`

@@ -25,13 +25,13 @@ var answering = []string{"evolla", "chat", "analyst"}
 // simulating maps a preset to the engine that runs it.
 var simulating = map[string]string{PresetIDR: "calvados", PresetGo: "calvados", PresetAllAtom: "openmm"}
 
-// Builtin returns the models that every worker has unless its operator disables them, with their names and kinds only.
+// Builtin returns the models that every worker has unless its operator disables them, with their names, kinds and uses only.
 // A task may wait for them even if no worker is running.
 func Builtin() []pleat.Model {
 	var out []pleat.Model
 	for _, e := range pleat.BuiltInEngines {
 		if e.Default {
-			out = append(out, pleat.Model{Name: e.Name, Kind: e.Kind})
+			out = append(out, pleat.Model{Name: e.Name, Kind: e.Kind, WeightUse: pleat.CommercialUse})
 		}
 	}
 	return out
@@ -133,6 +133,14 @@ func (d *DesignPlan) noDesigner(can []string) error {
 	}
 	return pleat.Invalidf("no engine for %s is running here; install one with pleat engines install %s and name it "+
 		"in --engines", what, engine).At("workflow_name")
+}
+
+// ModelField is the field of a request that decides which model executes the plan.
+func (p *Plan) ModelField() string {
+	if p.Design != nil && p.Design.Params.Model != "" {
+		return inputPath + ".modelName"
+	}
+	return "workflow_name"
 }
 
 // task returns the task of a plan for a model that can run it.

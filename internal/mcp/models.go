@@ -33,6 +33,7 @@ type model struct {
 	Workers    int      `json:"workers" doc:"Workers that run it now; 0: jobs are accepted and wait for one."`
 	Paused     bool     `json:"paused" doc:"Whether its operators have paused it: jobs are accepted and wait for them."`
 	Licence    string   `json:"licence"`
+	WeightUse  string   `json:"weightUse" doc:"The use of the weights that the licence allows: commercial, nonCommercial, or ask: read the licence."`
 	Confidence string   `json:"confidence" doc:"The meaning of its scores."`
 	Notice     string   `json:"notice" doc:"Notice to read before you rely on it."`
 	Params     []param  `json:"params,omitempty" doc:"Only where one model was named."`
@@ -103,6 +104,7 @@ func modelOf(m *api.Model, params bool) model {
 		Workers:    m.Workers,
 		Paused:     m.Paused,
 		Licence:    name(m.Licence),
+		WeightUse:  m.WeightUse,
 		Confidence: visible(m.Confidence, maxText),
 		Notice:     visible(m.Notice, maxText),
 	}

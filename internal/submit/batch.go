@@ -136,7 +136,7 @@ func (r *Resolver) prepareBatch(ctx context.Context, by Caller, q *BatchRequest)
 	if err := faults.Add(err); err != nil {
 		return nil, err
 	}
-	p.model, err = r.requestedModel(ctx, q.Spec.Params)
+	p.model, err = r.requestedModel(ctx, by.In.Project, q.Spec.Params)
 	if err := faults.Add(err); err != nil {
 		return nil, err
 	}

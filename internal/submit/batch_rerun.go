@@ -29,7 +29,7 @@ func (r *Resolver) RerunBatch(ctx context.Context, by Caller, q BatchRerun) (bat
 	}
 	params := q.Params
 	params.Model = cmp.Or(params.Model, q.Batch.Model)
-	m, err := r.foldModel(ctx, params.Model)
+	m, err := r.foldModel(ctx, q.Batch.Owner, params.Model)
 	if err != nil {
 		return batches.NewBatch{}, err
 	}

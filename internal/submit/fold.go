@@ -77,7 +77,7 @@ func (r *Resolver) checkJob(ctx context.Context, q *FoldRequest, f *NewFold) err
 		return err
 	}
 	f.Job.Constraints.Webhooks, f.Subs = hooks.Settings, hooks.Subscriptions
-	if f.Model, err = r.requestedModel(ctx, f.Job.Params); err != nil {
+	if f.Model, err = r.requestedModel(ctx, f.Job.Owner, f.Job.Params); err != nil {
 		if err := faults.Add(err); err != nil {
 			return err
 		}
@@ -91,12 +91,14 @@ func (r *Resolver) checkJob(ctx context.Context, q *FoldRequest, f *NewFold) err
 	return faults.Err()
 }
 
-// requestedModel returns the model that parameters name.
-func (r *Resolver) requestedModel(ctx context.Context, p pleat.Params) (pleat.Model, error) {
+// requestedModel returns the model that parameters name, for a run in a project.
+func (r *Resolver) requestedModel(
+	ctx context.Context, project pleat.ProjectID, p pleat.Params,
+) (pleat.Model, error) {
 	if p.Values == nil {
 		return pleat.Model{}, pleat.InvalidField("params", " is required; it must hold modelName")
 	}
-	return r.foldModel(ctx, p.Model)
+	return r.foldModel(ctx, project, p.Model)
 }
 
 // needsComplexes is the error for a model that folds chains separately; it names those that fold complexes.
@@ -123,7 +125,7 @@ func (r *Resolver) needsComplexes(ctx context.Context, name string) error {
 func (r *Resolver) checkRerun(ctx context.Context, by Caller, q *FoldRequest, f *NewFold) error {
 	var err error
 	f.Job.Params.Model = cmp.Or(f.Job.Params.Model, q.Rerun.Params.Model)
-	if f.Model, err = r.foldModel(ctx, f.Job.Params.Model); err != nil {
+	if f.Model, err = r.foldModel(ctx, q.Rerun.Owner, f.Job.Params.Model); err != nil {
 		return err
 	}
 	if err := r.checkRowModel(ctx, f.Job.ID, f.Model.Name); err != nil {

@@ -39,7 +39,7 @@ func (r *Resolver) ImportJobs(
 	if err != nil {
 		return format.Imported{}, inContent(err)
 	}
-	models, err := r.Models(ctx)
+	models, err := r.importModels(ctx, by.In.Project, model)
 	if err != nil {
 		return format.Imported{}, err
 	}
@@ -50,6 +50,21 @@ func (r *Resolver) ImportJobs(
 		}
 	}
 	return out, nil
+}
+
+// importModels returns the models that a project may use. It refuses the model of the request if that is none of these;
+// no job file names one.
+func (r *Resolver) importModels(ctx context.Context, project pleat.ProjectID, name string) ([]pleat.Model, error) {
+	models, err := r.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := pleat.FindModel(models, name); ok {
+		if err := r.checkPermitted(ctx, project, &m, "modelName"); err != nil {
+			return nil, err
+		}
+	}
+	return r.permitted(ctx, project, models)
 }
 
 // inContent assigns a fault of a file to the field of the request that holds the file. The message keeps the position

@@ -54,12 +54,23 @@ func (m *modelCache) get(ctx context.Context, s *workers.Store, maxAge time.Dura
 	return list, nil
 }
 
-// foldModel returns the fold model of a name. An error with CodeInvalid, of the field params.modelName, says what to
-// install or which models there are.
-func (r *Resolver) foldModel(ctx context.Context, name string) (pleat.Model, error) {
-	const field = "params.modelName"
+// modelField is the field of a request that names the model of folds.
+const modelField = "params.modelName"
+
+// foldModel returns the fold model of a name, for a run in a project. An error with CodeInvalid, of the field
+// params.modelName, says what to install or which models there are, or why the project may not use the model.
+func (r *Resolver) foldModel(ctx context.Context, project pleat.ProjectID, name string) (pleat.Model, error) {
+	m, err := r.knownModel(ctx, name)
+	if err == nil {
+		err = r.checkPermitted(ctx, project, &m, modelField)
+	}
+	return m, err
+}
+
+// knownModel is [Resolver.foldModel] without regard to the project.
+func (r *Resolver) knownModel(ctx context.Context, name string) (pleat.Model, error) {
 	if name == "" {
-		return pleat.Model{}, pleat.InvalidField(field, " is required; GET /v1/models lists the models")
+		return pleat.Model{}, pleat.InvalidField(modelField, " is required; GET /v1/models lists the models")
 	}
 	all, err := r.Models(ctx)
 	if err != nil {
@@ -74,7 +85,7 @@ func (r *Resolver) foldModel(ctx context.Context, name string) (pleat.Model, err
 	if m, ok := pleat.FindModel(all, name); ok {
 		return m, nil
 	}
-	return pleat.Model{}, r.unknownModel(all, name, field)
+	return pleat.Model{}, r.unknownModel(all, name, modelField)
 }
 
 // program is a well-known program of which the models have other names here.

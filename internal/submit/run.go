@@ -29,23 +29,25 @@ func JobRun(j *pleat.Job, m pleat.Model) runs.RunSpec {
 	}
 }
 
-// WorkflowRun returns what a run of a workflow needs: the engine is the best that runs here, or one of fallback if
-// none does. If the plan names no seed, a random one is chosen and recorded with the run. An error with CodeInvalid
-// says that no engine can execute the plan, or none within MaxTime.
-func (r *Resolver) WorkflowRun(ctx context.Context, p *flow.Plan, fallback ...pleat.Model) (runs.RunSpec, error) {
+// WorkflowRun returns what a run of a workflow of a project needs: the engine is the best that runs here and that the
+// project may use, or one of fallback if there is none. If the plan names no seed, a random one is chosen and recorded
+// with the run. An error with CodeInvalid says that no engine can execute the plan, or none within MaxTime.
+func (r *Resolver) WorkflowRun(
+	ctx context.Context, project pleat.ProjectID, p *flow.Plan, fallback ...pleat.Model,
+) (runs.RunSpec, error) {
 	models, err := r.Models(ctx)
 	if err != nil {
 		return runs.RunSpec{}, err
 	}
-	t, err := flow.Choose(p, models)
+	t, err := r.choose(ctx, project, p, models)
 	if err != nil {
 		if models, err = r.recentModels(ctx); err != nil {
 			return runs.RunSpec{}, err
 		}
-		t, err = flow.Choose(p, models)
+		t, err = r.choose(ctx, project, p, models)
 	}
 	if err != nil && len(fallback) > 0 {
-		t, err = flow.Choose(p, append(models[:len(models):len(models)], fallback...))
+		t, err = r.choose(ctx, project, p, append(models[:len(models):len(models)], fallback...))
 	}
 	if err != nil {
 		return runs.RunSpec{}, err

@@ -188,10 +188,10 @@ func TestWorkflowRun(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
 		w := newWorld(t, s)
 		p := &flow.Plan{Kind: pleat.TaskQnA, QnA: &pleat.QnAInput{}, Seed: "3"}
-		if _, err := w.WorkflowRun(t.Context(), p); pleat.CodeOf(err) != pleat.CodeInvalid {
+		if _, err := w.WorkflowRun(t.Context(), w.ann.Project, p); pleat.CodeOf(err) != pleat.CodeInvalid {
 			t.Errorf("no engine: %v", err)
 		}
-		got, err := w.WorkflowRun(t.Context(), p, flow.Builtin()...)
+		got, err := w.WorkflowRun(t.Context(), w.ann.Project, p, flow.Builtin()...)
 		if err != nil || got.Model != "analyst" || got.Seed != "3" || got.Kind != pleat.TaskQnA {
 			t.Errorf("%+v %v", got, err)
 		}

@@ -33,7 +33,7 @@ func (r *Resolver) Workflow(ctx context.Context, by Caller, q WorkflowRequest) (
 	n := by.newWorkflow(p.Alias, p.Kind, cmp.Or(q.Name, p.Name()))
 	n.Draft, n.Workflow.Public, n.Workflow.Source = p.Draft, p.Public, p.Source.Fold
 	if !p.Draft {
-		if n.Run, err = r.WorkflowRun(ctx, p); err != nil {
+		if n.Run, err = r.WorkflowRun(ctx, by.In.Project, p); err != nil {
 			return runs.NewWorkflow{}, err
 		}
 		by.mark(&n.Run)
@@ -74,7 +74,7 @@ func (r *Resolver) ExecuteDraft(ctx context.Context, by Caller, w *pleat.Workflo
 	if err != nil {
 		return runs.RunSpec{}, err
 	}
-	spec, err := r.WorkflowRun(ctx, p)
+	spec, err := r.WorkflowRun(ctx, w.Owner, p)
 	if err != nil {
 		return runs.RunSpec{}, err
 	}

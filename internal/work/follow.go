@@ -98,7 +98,7 @@ func (u *Upkeep) followUp(ctx context.Context, f runs.FollowUp) (*runs.NewWorkfl
 		Source:  ref,
 	}}
 	if !plan.Draft { // if no engine is known now, the task waits for the built-in one
-		if n.Run, err = u.resolver().WorkflowRun(ctx, plan, flow.Builtin()...); err != nil {
+		if n.Run, err = u.resolver().WorkflowRun(ctx, v.Job.Owner, plan, flow.Builtin()...); err != nil {
 			return nil, err.Error(), ifUnavailable(err)
 		}
 	}

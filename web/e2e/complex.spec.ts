@@ -96,7 +96,9 @@ test('a model is shown as in its manifest: parameters, licence, ranges, memory',
   await page.getByRole('combobox', { name: 'Model' }).selectOption('made-up')
   await expect(run.locator('[data-licence=""]')).toHaveText('Licence: Apache-2.0')
   await page.getByRole('combobox', { name: 'Model' }).selectOption('made-bare')
-  await expect(run.locator('[data-licence=bound]')).toContainText('for academic research only, not for commercial use')
+  await expect(run.locator('[data-licence=bound]')).toHaveText(
+    'Check the licence of made-bare, non-commercial use only: for academic research only, not for commercial use.',
+  )
   await expect(run).toContainText('up to 3,000 tokens')
   await run.getByText('Parameters').click()
   await expect(run.getByRole('textbox', { name: /^numModelSeeds/ })).toHaveAttribute('placeholder', '3')

@@ -1,5 +1,5 @@
 // Numbers and times in words, the same on every page.
-import { parseTime } from './api'
+import { type Model, parseTime } from './api'
 
 /** Formats a duration in seconds, such as 8.5 s or 2 min 05 s. */
 export function duration(seconds: number): string {
@@ -119,6 +119,13 @@ const stages: Record<string, string> = {
 /** The name of a stage of a run. A stage that only one engine has keeps that engine's name. */
 export const stageName = (stage: string) =>
   stages[stage] ?? stage.charAt(0).toUpperCase() + stage.slice(1).replaceAll('_', ' ')
+
+/** The uses of weights that licences allow, within a sentence. */
+export const weightUses: Record<Model['weightUse'], string> = {
+  commercial: 'commercial use allowed',
+  nonCommercial: 'non-commercial use only',
+  ask: 'read it before commercial use',
+}
 
 /**
  * The unit in which a model counts the size of its input. A token is a standard residue, or one heavy atom of anything

@@ -21,6 +21,7 @@ const own: ProjectRole = {
   quota: null,
   keepResultsDays: null,
   budget: { gpuSeconds: null, cpuSeconds: null },
+  commercial: false,
   createdAt: '2026-01-31T09:30:00.000000',
 }
 const lab: ProjectRole = { ...own, projectId: 'p1', name: 'Lab A', isOwn: false, role: 'viewer' }

@@ -3214,6 +3214,8 @@ export interface components {
         ChangeProject: {
             /** @description The most that the project may spend in a month. Operators change it. */
             budget?: components["schemas"]["BudgetChange"] | null;
+            /** @description Whether the project is commercial: new runs may use only models whose weightUse is commercial. */
+            commercial?: boolean | null;
             /**
              * Format: int64
              * @description How many days results are kept; 0: until somebody deletes them; -1: as the service does.
@@ -4858,6 +4860,7 @@ export interface components {
             entities: string[];
             features: string[];
             kind: components["schemas"]["ModelKind"];
+            /** @description The licence in words. */
             licence: string;
             /** @description Further limits in words, by which jobs are checked. */
             limits: string[];
@@ -4891,6 +4894,8 @@ export interface components {
             title: string;
             version: string;
             weightSet: string;
+            /** @description The use of the weights that the licence allows; ask: it is not known, or the licence has terms of its own, which the page of the publisher has. */
+            weightUse: components["schemas"]["WeightUse"];
             /**
              * Format: int64
              * @description Live workers that run the model; 0: jobs are accepted and wait for one.
@@ -5648,6 +5653,8 @@ export interface components {
         };
         ProjectRole: {
             budget: components["schemas"]["Budget"];
+            /** @description Whether it is marked commercial: its runs may use only models whose weightUse is commercial. */
+            commercial: boolean;
             createdAt: string;
             /** @description Whether it is of one user alone, whose id it has. */
             isOwn: boolean;
@@ -6451,6 +6458,8 @@ export interface components {
             /** @description The endpoint of /v1/webhooks/custom-http-config; null if nobody has configured it. */
             default_endpoint: components["schemas"]["DefaultEndpoint"] | null;
         };
+        /** @enum {string} */
+        WeightUse: "commercial" | "nonCommercial" | "ask";
         WorkerDevice: {
             id: string;
             /** Format: int64 */
@@ -6964,6 +6973,7 @@ export type Waiting = components['schemas']['Waiting'];
 export type WebhookConfig = components['schemas']['WebhookConfig'];
 export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
 export type WebhookEndpoints = components['schemas']['WebhookEndpoints'];
+export type WeightUse = components['schemas']['WeightUse'];
 export type WorkerDevice = components['schemas']['WorkerDevice'];
 export type WorkerState = components['schemas']['WorkerState'];
 export type Workflow = components['schemas']['Workflow'];

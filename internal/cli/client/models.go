@@ -14,7 +14,7 @@ import (
 
 // modelsCmd returns the command that lists the models of a server, one row per model. It needs no API key. A model is
 // listed while jobs for it are accepted, also while its workers are away. Its row says what the workers reported: kind,
-// engine, device, and the length of a job: its residues and atoms of ligands.
+// engine, device, the length of a job (its residues and atoms of ligands), and what its weights may be used for.
 func modelsCmd() *cobra.Command {
 	c := onServer(&cobra.Command{
 		Use:   "models",
@@ -25,7 +25,7 @@ func modelsCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		head := []string{"MODEL", "KIND", "ENGINE", "DEVICE", "LENGTH", "INPUTS", "TITLE"}
+		head := []string{"MODEL", "KIND", "ENGINE", "DEVICE", "LENGTH", "INPUTS", "WEIGHT USE", "TITLE"}
 		return printList(cmd, list, head, func(m *api.Model) []string {
 			length := "-"
 			if m.MaxTokens > 0 {
@@ -35,7 +35,7 @@ func modelsCmd() *cobra.Command {
 			if m.Paused {
 				title = strings.TrimSpace("(paused" + reasonAfter(m.PausedReason) + ") " + title)
 			}
-			return []string{m.Name, m.Kind, engine, m.Device, length, inputs, title}
+			return []string{m.Name, m.Kind, engine, m.Device, length, inputs, m.WeightUse, title}
 		})
 	})
 	c.AddCommand(modelsPause(), modelsResume())

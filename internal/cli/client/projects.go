@@ -21,7 +21,7 @@ project, which needs none of these commands.
 create, list, quota and budget are for operators, whose key must reach every project. The others need the key of
 somebody who is in the project, or of an operator.`,
 		projectsCreate(), projectsList(), projectsQuota(), projectsBudget(), projectsDelete(),
-		projectsMembers(), projectsAdd(), projectsRemove(), projectsInvite(), projectsJoin(), projectsServiceUser())
+		projectsCommercial(), projectsMembers(), projectsAdd(), projectsRemove(), projectsInvite(), projectsJoin(), projectsServiceUser())
 }
 
 // onProject completes a command that calls a server and whose first argument is a project, by id or name. The names are
@@ -38,6 +38,33 @@ func onProject(
 		}
 		return do(cmd, c, project, args[1:])
 	})
+}
+
+// projectsCommercial returns the command that marks a project commercial, or takes the mark away.
+func projectsCommercial() *cobra.Command {
+	c := onProject(&cobra.Command{
+		Use:   "commercial PROJECT yes|no",
+		Short: "Say whether a project that you manage is commercial",
+		Long: `Marks a project commercial, or takes the mark away. New work in a commercial project may use only models
+whose weights allow commercial use: those whose weightUse is commercial in pleat models. Jobs that exist are not
+affected.`,
+		Example: `  pleat projects commercial "Lab A" yes`,
+	}, []string{"yes or no"}, func(cmd *cobra.Command, c *api.Client, project string, args []string) error {
+		commercial := args[0] == "yes"
+		p, err := c.ChangeProject(cmd.Context(), project, api.ChangeProject{Commercial: &commercial})
+		mark := "not commercial"
+		if p.Commercial {
+			mark = "commercial"
+		}
+		return cli.Say(cmd, err, "%s: %s", pleat.Clip(p.Name), mark)
+	})
+	c.Args = cobra.MatchAll(c.Args, func(_ *cobra.Command, args []string) error {
+		if args[1] != "yes" && args[1] != "no" {
+			return cli.Usagef("it is %q; say yes or no", pleat.Clip(args[1]))
+		}
+		return nil
+	})
+	return c
 }
 
 // projectsMembers returns the command that lists who has which role in a project.

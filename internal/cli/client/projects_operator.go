@@ -44,6 +44,7 @@ type projectRow struct {
 	Quota           *int       `json:"quota"`
 	Budget          api.Budget `json:"budget"`
 	KeepResultsDays *int       `json:"keepResultsDays"`
+	Commercial      bool       `json:"commercial"`
 	CreatedAt       api.Time   `json:"createdAt"`
 }
 
@@ -60,9 +61,9 @@ func projectsList() *cobra.Command {
 		out := []projectRow{}
 		for i := range list.Data {
 			p := &list.Data[i]
-			out = append(out, projectRow{p.ID, p.Name, p.Quota, p.Budget, p.KeepDays, p.CreatedAt})
+			out = append(out, projectRow{p.ID, p.Name, p.Quota, p.Budget, p.KeepDays, p.Commercial, p.CreatedAt})
 		}
-		head := []string{"PROJECT", "NAME", "QUOTA", "BUDGET", "RESULTS KEPT", "CREATED"}
+		head := []string{"PROJECT", "NAME", "QUOTA", "BUDGET", "RESULTS KEPT", "COMMERCIAL", "CREATED"}
 		return cli.PrintRows(cmd, out, head, func(p *projectRow) []string {
 			quota, kept := "default", "default"
 			if p.Quota != nil {
@@ -71,7 +72,12 @@ func projectsList() *cobra.Command {
 			if p.KeepResultsDays != nil {
 				kept = fmt.Sprintf("%d days", *p.KeepResultsDays)
 			}
-			return []string{p.ID, p.Name, quota, budgetText(p.Budget), kept, cli.FormatTime(&p.CreatedAt)}
+			commercial := "no"
+			if p.Commercial {
+				commercial = "yes"
+			}
+			budget, created := budgetText(p.Budget), cli.FormatTime(&p.CreatedAt)
+			return []string{p.ID, p.Name, quota, budget, kept, commercial, created}
 		})
 	}))
 }

@@ -24,7 +24,7 @@ import (
 // Command returns the group of commands on the engines of this machine. They need no server and no database.
 func Command() *cobra.Command {
 	return cli.Group("engines", "List, install and check engines", "",
-		enginesListCmd(), enginesInstallCmd(), enginesCheckCmd())
+		enginesListCmd(), enginesInstallCmd(), enginesCheckCmd(), enginesLicencesCmd())
 }
 
 // engineEntry is an engine in the output of engines list. Problem says why an engine cannot be used, Weights how many

@@ -51,6 +51,9 @@ nor two independent sources state it, the command warns before and after it inst
 installation prints and records the SHA-256 (installed.json in the folder of weights), and a different
 file is refused later.
 
+The confirmation accepts the licences, which are recorded (licences.json in the folder of weights):
+pleat engines licences lists them. --yes accepts them too.
+
 For a machine without a network: install with --no-weights on a machine with the same system and Python,
 copy the folder engines/.uv of its data folder to the data folder here, and set UV_OFFLINE=1 for the
 command here. Put weights at the paths that it prints.`,
@@ -106,6 +109,9 @@ func (i *install) run() error {
 	if _, err := app.UnpackRunner(i.cfg, i.manifest, app.NewLog(i.cmd.ErrOrStderr(), i.cfg)); err != nil {
 		return err
 	}
+	if err := i.acceptLicences(); err != nil {
+		return err
+	}
 	if err := i.environment(i.cmd.Context()); err != nil {
 		return err
 	}
@@ -134,8 +140,8 @@ func (i *install) run() error {
 func (i *install) announce(missing []runner.WeightFile) error {
 	m := i.manifest
 	i.printf("%s %s", i.name, m.Version)
-	for _, v := range m.Models {
-		i.printf("  model %s: %s. Licence: %s", v.Name, v.Title, v.Licence)
+	if err := i.announceModels(); err != nil {
+		return err
 	}
 	if m.Venv != "" {
 		list, err := app.RunnerFile(m, requirementsFile)

@@ -57,15 +57,7 @@ func readRecord(dir string) (*weightsRecord, error) {
 // set records a file and writes the record.
 func (r *weightsRecord) set(name string, w installedWeights) error {
 	r.files[name] = w
-	text, err := json.MarshalIndent(r.files, "", "  ")
-	if err != nil {
-		return err
-	}
-	part := r.path + ".part"
-	if err := os.WriteFile(part, append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(part, r.path)
+	return writeJSON(r.path, r.files)
 }
 
 // expected returns the SHA-256 that a file must have: that of the manifest, else that of the record; empty: any.

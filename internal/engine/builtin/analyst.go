@@ -27,6 +27,7 @@ func (Analyst) Models() []pleat.Model {
 		WeightSet: "none",
 		Method:    "computed facts and a grammar of questions",
 		Licence:   "Apache-2.0",
+		WeightUse: pleat.CommercialUse,
 		Device:    "cpu",
 		Cores:     1,
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},

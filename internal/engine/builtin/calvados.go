@@ -52,6 +52,7 @@ func (e Calvados) Models() []pleat.Model {
 		WeightSet: "calvados2, calvados3",
 		Method:    "one bead per residue, implicit salt water, Langevin dynamics",
 		Licence:   "Apache-2.0",
+		WeightUse: pleat.CommercialUse,
 		Device:    "cpu",
 		Cores:     coresOf(e.Workers),
 		Entities:  []pleat.EntityKind{pleat.Protein},

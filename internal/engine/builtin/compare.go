@@ -29,6 +29,7 @@ func (Compare) Models() []pleat.Model {
 		WeightSet: "none",
 		Method:    "superposition, TM-score, lDDT and DockQ",
 		Licence:   "Apache-2.0",
+		WeightUse: pleat.CommercialUse,
 		Device:    "cpu",
 		Cores:     1,
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA},

@@ -40,6 +40,7 @@ func (e Mini) Models() []pleat.Model {
 		WeightSet: "mini-" + mini.Version,
 		Method:    "fragment-style assembly with knowledge-based potentials",
 		Licence:   "Apache-2.0",
+		WeightUse: pleat.CommercialUse,
 		Device:    "cpu",
 		Cores:     min(coresOf(e.Workers), mini.MaxWorkers),
 		Entities:  []pleat.EntityKind{pleat.Protein},

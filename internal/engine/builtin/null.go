@@ -19,16 +19,17 @@ type Null struct{}
 // Models lists the one model, null. Its parameters make it take time and write files.
 func (Null) Models() []pleat.Model {
 	return []pleat.Model{{
-		Name:     "null",
-		Kind:     pleat.TaskFold,
-		Title:    "Null, which predicts nothing",
-		Engine:   "null",
-		Version:  "1",
-		Method:   "none",
-		Licence:  "Apache-2.0",
-		Device:   "cpu",
-		Cores:    1,
-		Entities: []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
+		Name:      "null",
+		Kind:      pleat.TaskFold,
+		Title:     "Null, which predicts nothing",
+		Engine:    "null",
+		Version:   "1",
+		Method:    "none",
+		Licence:   "Apache-2.0",
+		WeightUse: pleat.CommercialUse,
+		Device:    "cpu",
+		Cores:     1,
+		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Features: []pleat.Feature{
 			pleat.FeatureConstraints, pleat.FeatureComplex, pleat.FeatureModifications, pleat.FeatureCyclic,
 			pleat.FeatureAffinity, pleat.FeatureMSA, pleat.FeatureRNAMSA, pleat.FeatureUnknown, pleat.FeatureTemplates,

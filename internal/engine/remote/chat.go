@@ -55,6 +55,7 @@ func (c Chat) Models() []pleat.Model {
 		Version:   c.Model,
 		WeightSet: c.Model,
 		Method:    "language model over computed facts",
+		WeightUse: pleat.AskUse,
 		Device:    "remote",
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Memory:    pleat.MemoryModel{Base: 150e6, Linear: 13e3},

@@ -73,6 +73,7 @@ func (n NIM) Models() []pleat.Model {
 		WeightSet: "boltz-2, as the endpoint has it",
 		Method:    "diffusion model over a pair representation, with an affinity model",
 		Licence:   "MIT, code and weights; the endpoint has its own terms",
+		WeightUse: pleat.AskUse,
 		Device:    "remote",
 		Entities:  []pleat.EntityKind{pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand},
 		Features: []pleat.Feature{

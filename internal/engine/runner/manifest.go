@@ -110,14 +110,16 @@ type manifestCite struct {
 
 // ManifestModel is one model of an engine. Its name is what jobs ask for, and unique in a deployment.
 type ManifestModel struct {
-	Name       string         `json:"name"`
-	Kind       pleat.TaskKind `json:"kind"` // absent: fold
-	Title      string         `json:"title"`
-	WeightSet  string         `json:"weight_set"`
-	Method     string         `json:"method"`
-	Licence    string         `json:"licence"`
-	Confidence string         `json:"confidence"`
-	Notice     string         `json:"notice"`
+	Name      string         `json:"name"`
+	Kind      pleat.TaskKind `json:"kind"` // absent: fold
+	Title     string         `json:"title"`
+	WeightSet string         `json:"weight_set"`
+	Method    string         `json:"method"`
+	Licence   string         `json:"licence"`
+	// WeightUse is what the licence allows the weights to be used for; absent: ask.
+	WeightUse  pleat.WeightUse `json:"weight_use"`
+	Confidence string          `json:"confidence"`
+	Notice     string          `json:"notice"`
 	// SideChains: the model predicts backbones, N, CA, C, O and CB of each residue, and the service builds the rest.
 	SideChains bool           `json:"side_chains"`
 	Citations  []manifestCite `json:"citations"`
@@ -215,6 +217,9 @@ func (m *Manifest) parse(raw []byte) error {
 func (c *ManifestModel) inherit(from *manifestScope) {
 	if c.Kind == "" {
 		c.Kind = pleat.TaskFold
+	}
+	if c.WeightUse == "" {
+		c.WeightUse = pleat.AskUse
 	}
 	if c.Entities == nil {
 		c.Entities = from.Entities
@@ -388,6 +393,9 @@ func (c *ManifestModel) check() error {
 		return fmt.Errorf("has the kind %q; it must be fold, qna, md or design", pleat.Clip(string(c.Kind)))
 	case c.Title == "" || c.Licence == "":
 		return errors.New("needs a title and a licence")
+	case c.WeightUse != c.WeightUse.Known():
+		return fmt.Errorf("has the weight_use %q; it must be commercial, nonCommercial or ask",
+			pleat.Clip(string(c.WeightUse)))
 	case c.Kind == pleat.TaskFold && len(c.Entities) == 0:
 		return errors.New("has no entities")
 	case c.MinTokens < 0 || c.MaxTokens < 0 || c.MaxTokens > 0 && c.MaxTokens < c.MinTokens:
@@ -488,6 +496,7 @@ func (m *Manifest) models(device string, memory int64) []pleat.Model {
 			WeightSet:  c.WeightSet,
 			Method:     c.Method,
 			Licence:    c.Licence,
+			WeightUse:  c.WeightUse,
 			Device:     device,
 			Entities:   c.Entities,
 			Features:   c.Features,

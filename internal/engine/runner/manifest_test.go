@@ -19,7 +19,7 @@ func TestManifest(t *testing.T) {
 		},
 		"models":[
 			{"name":"a.B_1","title":"A","licence":"MIT"},
-			{"name":"b","kind":"qna","title":"B","licence":"MIT","max_tokens":7,"params_schema":{}}
+			{"name":"b","kind":"qna","title":"B","licence":"MIT","weight_use":"nonCommercial","max_tokens":7,"params_schema":{}}
 		]}`
 	var m Manifest
 	if err := m.parse([]byte(good)); err != nil {
@@ -31,6 +31,9 @@ func TestManifest(t *testing.T) {
 	}
 	if got[1].Kind != pleat.TaskQnA || got[1].MaxTokens != 7 || len(got[1].Params) != 0 {
 		t.Errorf("%+v", got[1])
+	}
+	if got[0].WeightUse != pleat.AskUse || got[1].WeightUse != pleat.NonCommercialUse {
+		t.Errorf("the weights of %q and %q", got[0].WeightUse, got[1].WeightUse)
 	}
 	if got[0].Params[0].Name != "recyclingSteps" || got[0].Memory.Bytes(1000) != 3e9 || got[0].Room != 48e9 {
 		t.Errorf("%+v", got[0])
@@ -53,6 +56,7 @@ func TestManifest(t *testing.T) {
 			`"msaAlgorithm":{"type":"string","enum":["quick","mmseqs2"]},"stepScale":{`, "the search of the service",
 		},
 		`"title":"A"`:      {`"title":""`, "needs a title"},
+		`"nonCommercial"`:  {`"academic"`, `models[1] has the weight_use "academic"; it must be commercial, nonCommercial or ask`},
 		`"max_tokens":100`: {`"max_tokens":100,"weights":[{"file":"../w"}]`, "below the weights folder"},
 		`100,"mem_model`: {
 			`100,"weights":[{"file":"w","sha256":"` + strings.Repeat("0", 64) + `","unverified":"x"}],"mem_model`,
@@ -110,7 +114,19 @@ func TestUnstatedWeights(t *testing.T) {
 	}
 }
 
-// Every manifest in runners/ is valid, and states of each weight file whether its content is known.
+// useInWords returns the use of weights that the words of a licence suggest.
+func useInWords(licence string) pleat.WeightUse {
+	switch {
+	case strings.Contains(licence, "non-commercial"):
+		return pleat.NonCommercialUse
+	case strings.Contains(licence, "page"), strings.Contains(licence, "card"), strings.Contains(licence, "own"):
+		return pleat.AskUse
+	}
+	return pleat.CommercialUse
+}
+
+// Every manifest in runners/ is valid, says the same of its licences in words and as a use of weights, and states of
+// each weight file whether its content is known.
 func TestShippedManifests(t *testing.T) {
 	t.Parallel()
 	found, wrong := Manifests(filepath.Join("..", "..", "..", "runners"))
@@ -128,6 +144,9 @@ func TestShippedManifests(t *testing.T) {
 			}
 		}
 		for _, v := range m.Models {
+			if want := useInWords(v.Licence); v.WeightUse != want {
+				t.Errorf("%s: %s has the weight_use %s and the licence %q", name, v.Name, v.WeightUse, v.Licence)
+			}
 			if other, ok := models[v.Name]; ok {
 				t.Errorf("%s and %s both have the model %s", name, other, v.Name)
 			}

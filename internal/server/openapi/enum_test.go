@@ -15,6 +15,7 @@ func TestEnumsOfTheDomain(t *testing.T) {
 		"JobStatus":       texts(pleat.JobStates()...),
 		"EntityType":      texts(pleat.Protein, pleat.RNA, pleat.DNA, pleat.Ligand),
 		"ModelKind":       texts(pleat.TaskFold, pleat.TaskQnA, pleat.TaskMD, pleat.TaskDesign, pleat.TaskCompare),
+		"WeightUse":       texts(pleat.WeightUses()...),
 		"ProjectRoleName": {pleat.Viewer.String(), pleat.Member.String(), pleat.Manager.String()},
 	} {
 		if got, want := strings.Join(api.Enum(name), ","), strings.Join(values, ","); got != want {

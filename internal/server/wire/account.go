@@ -57,6 +57,7 @@ func Model(m *pleat.Model) api.Model {
 		WeightSet:  m.WeightSet,
 		Method:     m.Method,
 		Licence:    m.Licence,
+		WeightUse:  string(m.WeightUse.Known()),
 		Device:     m.Device,
 		Entities:   []string{},
 		Features:   []string{},

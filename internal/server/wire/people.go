@@ -14,8 +14,14 @@ const day = 24 * time.Hour
 
 // Project returns a project.
 func Project(p *people.Project) api.Project {
-	out := api.Project{ID: string(p.ID), Name: p.Name, IsOwn: p.Own, Budget: Budget(p.Budget),
-		CreatedAt: api.At(p.CreatedAt)}
+	out := api.Project{
+		ID:         string(p.ID),
+		Name:       p.Name,
+		IsOwn:      p.Own,
+		Budget:     Budget(p.Budget),
+		Commercial: p.Commercial,
+		CreatedAt:  api.At(p.CreatedAt),
+	}
 	if p.Quota >= 0 {
 		out.Quota = &p.Quota
 	}
@@ -38,7 +44,7 @@ func ProjectRole(m *people.Membership) api.ProjectRole {
 
 // ToProjectChange returns the change of a project that a request asks for.
 func ToProjectChange(in *api.ChangeProject) (people.ProjectChange, error) {
-	out := people.ProjectChange{Name: in.Name, Quota: in.Quota}
+	out := people.ProjectChange{Name: in.Name, Quota: in.Quota, Commercial: in.Commercial}
 	var err error
 	out.Budget, err = ToBudgetChange(in.Budget)
 	if in.KeepDays != nil {

@@ -20,6 +20,7 @@ type Project struct {
 	// service's setting says; 0: until somebody deletes it.
 	KeepResults time.Duration
 	Budget      Budget
+	Commercial  bool // its runs may use only models whose weights allow commercial use
 	CreatedAt   time.Time
 }
 
@@ -29,15 +30,17 @@ type ProjectChange struct {
 	Quota       *int
 	KeepResults *time.Duration
 	Budget      *BudgetChange
+	Commercial  *bool
 }
 
 // projectColumns are the columns that scanProject reads, of the row p of project.
-const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.budget_gpu, p.budget_cpu, p.created_at"
+const projectColumns = "p.id, p.name, p.own, p.quota, p.keep_results, p.budget_gpu, p.budget_cpu, " +
+	"p.commercial, p.created_at"
 
 // scanProject reads a project from projectColumns.
 func scanProject(scan func(...any) error) (p Project, err error) {
 	err = scan(&p.ID, &p.Name, db.ScanBool(&p.Own), &p.Quota, db.ScanDuration(&p.KeepResults), &p.Budget.GPU,
-		&p.Budget.CPU, db.ScanTime(&p.CreatedAt))
+		&p.Budget.CPU, db.ScanBool(&p.Commercial), db.ScanTime(&p.CreatedAt))
 	return p, err
 }
 
@@ -166,8 +169,15 @@ func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	return out, db.Unavailable("list projects", err)
 }
 
-// ChangeProject changes the project of by, and records it. Its managers may change the name, and how long results are
-// kept within the setting of the service; operators may change everything. CodeConflict: there is a project of that
+// IsCommercial reports whether a project is marked commercial. [pleat.ErrNoProject]: there is none.
+func (s *Store) IsCommercial(ctx context.Context, id pleat.ProjectID) (commercial bool, err error) {
+	err = s.db.ReadRow(ctx, "SELECT commercial FROM project WHERE id = $1 AND deleted_at = 0", []any{id},
+		db.ScanBool(&commercial))
+	return commercial, db.Unavailable("read project", db.MapNoRows(err, pleat.ErrNoProject))
+}
+
+// ChangeProject changes the project of by, and records it. Its managers may change the name, how long results are kept
+// within the setting of the service, and whether the project is commercial, which decides on new runs; operators may change everything. CodeConflict: there is a project of that
 // name, or a user's own would get a name. CodeInvalid: a manager would keep results longer than the service does.
 func (s *Store) ChangeProject(ctx context.Context, by Actor, change ProjectChange) error {
 	return s.db.Write(ctx, "change project", func(t *db.Tx) error {
@@ -197,6 +207,11 @@ func (s *Store) ChangeProject(ctx context.Context, by Actor, change ProjectChang
 				return err
 			}
 		}
+		if change.Commercial != nil {
+			if err := s.markCommercial(t, by, &p, *change.Commercial); err != nil {
+				return err
+			}
+		}
 		if change.KeepResults == nil {
 			return t.Wait()
 		}
@@ -222,6 +237,16 @@ func (s *Store) renameProject(t *db.Tx, by Actor, p *Project, name string) error
 	}
 	t.Send("UPDATE project SET name = $1 WHERE id = $2", name, p.ID)
 	return s.RecordAudit(t, by, AuditProjectChanged, p.Name, "name "+name)
+}
+
+// markCommercial sets whether a locked project is commercial.
+func (s *Store) markCommercial(t *db.Tx, by Actor, p *Project, commercial bool) error {
+	t.Send("UPDATE project SET commercial = $1 WHERE id = $2", db.BoolToInt(commercial), p.ID)
+	detail := "commercial"
+	if !commercial {
+		detail = "not commercial"
+	}
+	return s.RecordAudit(t, by, AuditProjectChanged, p.Name, detail)
 }
 
 // keepResults sets how long a locked project keeps results.

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Model, type ParamSpec } from '../api'
 import { Copy, Empty, Failure, Loading } from '../components'
-import { about, bytes, maxSize, valueRange } from '../format'
+import { about, bytes, maxSize, valueRange, weightUses } from '../format'
 
 // The sections of the page, one for each kind of task.
 const kinds = [
@@ -121,6 +121,7 @@ function ModelCard({ model: m }: { model: Model }) {
           {m.weightSet && m.weightSet !== 'none' && `, weights ${m.weightSet}`}
         </Fact>
         <Fact name="Licence">{m.licence || 'not stated'}</Fact>
+        <Fact name="Use of weights">{weightUses[m.weightUse]}</Fact>
       </dl>
       {m.citations.length > 0 && (
         <details class="more">

@@ -1,8 +1,8 @@
-// The name of a project, how long it keeps results, and its end.
+// The name of a project, how long it keeps results, whether it is commercial, and its end.
 import { useState } from 'preact/hooks'
 import { api, type ChangeProject, type ProjectRole } from '../api'
 import { Foldable } from '../components'
-import { Input } from '../controls'
+import { Checkbox, Input } from '../controls'
 import { navigate } from '../router'
 import { refreshProjects } from '../session'
 import { limit, text } from './Limits'
@@ -17,11 +17,13 @@ interface Props {
 export function Settings({ project: p, run }: Props) {
   const [name, setName] = useState(p.name)
   const [days, setDays] = useState(text(p.keepResultsDays))
+  const [commercial, setCommercial] = useState(p.commercial)
   const save = (e: Event) => {
     e.preventDefault()
     const change: ChangeProject = {
       ...(name.trim() !== p.name && { name: name.trim() }),
       ...(days !== text(p.keepResultsDays) && { keepResultsDays: limit(days) }),
+      ...(commercial !== p.commercial && { commercial }),
     }
     void run(async () => {
       await api.changeProject(p.projectId, change)
@@ -50,6 +52,13 @@ export function Settings({ project: p, run }: Props) {
             <small>0: until somebody deletes them. Empty: as the service does.</small>
           </label>
         </div>
+        <Checkbox
+          checked={commercial}
+          onValue={setCommercial}
+          hint="New runs may use only models whose weights allow commercial use."
+        >
+          Commercial project
+        </Checkbox>
         <div class="row">
           <button type="submit" class="quiet">
             Save

@@ -1,7 +1,7 @@
 // The model and its parameters.
 import type { Model, ParamSpec } from '../api'
 import { Checkbox, Input, Select } from '../controls'
-import { maxSize, valueRange } from '../format'
+import { maxSize, valueRange, weightUses } from '../format'
 import type { Draft } from './draft'
 import { Problems } from './Problems'
 
@@ -66,10 +66,6 @@ export function ModelSettings({ models: list, settings, update, problemsOf }: Pr
 // The names of molecules within a sentence.
 const entityNames: Record<string, string> = { protein: 'protein', rna: 'RNA', dna: 'DNA', ligand: 'ligands' }
 
-// Words of licences that restrict the use, or that have to be read before it.
-const restrictedLicence =
-  /non-?commercial|\bNC\b|research|academic|evaluation|restrict|\bown\b|\bread (its|their) page/i
-
 /** The molecules that a model folds, in one sentence. */
 function describeLimits(m: Model): string {
   const entities = m.entities.map((e) => entityNames[e] ?? e).join(', ')
@@ -88,9 +84,9 @@ function ModelFacts({ model: m, settings }: { model: Model; settings: Settings }
         {describeLimits(m)}
         {m.limits.length > 0 && ` Limits: ${m.limits.join('; ')}.`}
       </p>
-      {restrictedLicence.test(m.licence) ? (
+      {m.weightUse !== 'commercial' ? (
         <p class="caution" data-licence="bound">
-          Check the licence of {m.name}: {m.licence.replace(/\.?$/, '.')}
+          Check the licence of {m.name}, {weightUses[m.weightUse]}: {(m.licence || 'not stated').replace(/\.?$/, '.')}
         </p>
       ) : (
         <p class="dim small-text" data-licence="">

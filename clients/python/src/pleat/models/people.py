@@ -32,6 +32,7 @@ class ProjectRole:
     quota: int | None
     keep_results_days: int | None
     budget: Budget
+    commercial: bool
     created_at: datetime
     role: str | None
 

@@ -38,6 +38,7 @@ class Model:
     weight_set: str
     method: str
     licence: str
+    weight_use: str
     device: str
     entities: tuple[str, ...]
     features: tuple[str, ...]
