@@ -19,6 +19,10 @@ const (
 		"TCEATHKTSTSPIVKSFNRNEC"
 )
 
+// cowHeavy is a heavy domain of a cow, whose CDR3 has 58 residues.
+const cowHeavy = "QVQLRESGPSLVKPSQTLSLTCTASGFSLSDKAVGWVRQAPGKALEWLGGIDTGGSTGYNPGLKSRLSITKDNSKSQVSLSVSSVTTEDSATYYC" +
+	"TTVHQETRKTCSDGYIAVDSCGRGQSDGCVNDCNSCYYGWRNCRRQPAIHSYEFHVDAWGRGLLVTVSS"
+
 // describe returns the domains of a sequence, each as kind, range, CDR3 and what it lacks.
 func describe(sequence string) (out []string) {
 	for _, d := range Find(sequence) {
@@ -48,6 +52,7 @@ func TestFind(t *testing.T) {
 		{"a stop", vh + "*" + vl, []string{heavy, "kappa 121-228 QQYSSYPLT []"}},
 		{"the end lacks", vh[:100], []string{"heavy 0-100 NAGH [CDR3 FR4]"}},
 		{"the beginning lacks", vh[30:], []string{"heavy 0-90 NAGHDYDRGRFPY [FR1 CDR1]"}},
+		{"a long CDR3 of a cow", cowHeavy, []string{"heavy 0-164 " + cowHeavy[95:153] + " []"}},
 		{"nothing", "", nil},
 	} {
 		if diff := cmp.Diff(c.want, describe(c.sequence)); diff != "" {
