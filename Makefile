@@ -125,6 +125,10 @@ bench-engines: ## ten small jobs through the service compared with ten calls of 
 	WITH_ENGINES=boltz PLEAT_TEST_BENCH=1 scripts/with-engines \
 		go test -count=1 -timeout 60m -v -run BenchEngines ./test/engines
 
+bench-accuracy: ## the models whose released weights can be had against experiments, with the table of docs/engines.md
+	WITH_ENGINES='igfold proteinmpnn' scripts/with-engines \
+		go test -count=1 -timeout 60m -v -run 'RealEngines(IgFold|Recovery)' ./test/engines
+
 bench-mini: ## accuracy and time of the engine mini on its tuning structures
 	go run ./tools/mini/bench
 

@@ -94,9 +94,9 @@ func HeavyFirst(folded []Sequence) []Sequence {
 }
 
 // variableDomains checks that the chains hold one heavy domain, one light domain, or one of each, where the model folds
-// nothing else.
+// nothing else. It looks at jobs without another fault alone, of which the size is bounded.
 func (v *validation) variableDomains() {
-	if !v.model.Limits.VariableDomains || slices.Contains(v.faulty, true) {
+	if !v.model.Limits.VariableDomains || len(v.faults) > 0 {
 		return
 	}
 	var first [2]*variableDomain // heavy, light
@@ -104,8 +104,6 @@ func (v *validation) variableDomains() {
 		s := &v.job.Sequences[i]
 		domains := domainsOf(v.job.Sequences, i)
 		switch {
-		case s.Kind != Protein || v.faults.full():
-			continue
 		case len(domains) == 0:
 			v.textFault(i, " %s; the model %q folds variable domains of antibodies alone", noDomain(s.Text), v.model.Name)
 			return

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -89,4 +91,99 @@ func (l *engineServer) sequences(t *testing.T, fold, model string) {
 	if got := v.Sequences[0].Sequence; got != r.Designs[0].Text("designed_chain_sequence") {
 		t.Errorf("the fold is of %s", got)
 	}
+}
+
+// TestRealEnginesRecovery has the networks with their released weights give streptavidin other sequences, and counts how
+// many residues come back. LigandMPNN sees the biotin.
+func TestRealEnginesRecovery(t *testing.T) {
+	l := startTrained(t, "proteinmpnn")
+	raw, err := os.ReadFile("testdata/1mk5.pdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	native, err := structure.ReadPDB(bytes.NewReader(raw), structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item, err := l.api.CreateItem(context.Background(), api.CreateItem{Name: "streptavidin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.api.UploadFile(context.Background(), item.ID, "1mk5.pdb", bytes.NewReader(raw)); err != nil {
+		t.Fatal(err)
+	}
+	near := nearLigand(native)
+	found := map[string][2]float64{}
+	for model, want := range map[string]float64{"ligandmpnn": .746, "proteinmpnn": .723} {
+		all, site := l.recovery(t, item.ID, model, native, near)
+		t.Logf("| %s | 1MK5 | recovery %.3f | within 5 Å of biotin (%d residues) %.3f |", model, all, len(near), site)
+		if math.Abs(all-want) > .03 {
+			t.Errorf("%s recovers %.3f; the publisher's network recovers %.3f in four other draws", model, all, want)
+		}
+		found[model] = [2]float64{all, site}
+	}
+	if found["ligandmpnn"][1] < found["proteinmpnn"][1]+.1 {
+		t.Errorf("near the ligand LigandMPNN recovers %.3f, ProteinMPNN %.3f", found["ligandmpnn"][1],
+			found["proteinmpnn"][1])
+	}
+}
+
+// nearLigand returns the indices of the residues of the first chain with an atom within 5 Å of a ligand.
+func nearLigand(s *structure.Structure) (out []int) {
+	for i := range s.Chains[0].Residues {
+		r := &s.Chains[0].Residues[i]
+		if slices.ContainsFunc(s.Chains, func(c structure.Chain) bool {
+			return !c.Kind.Polymer() && slices.ContainsFunc(c.Residues, func(ligand structure.Residue) bool { return touch(r, &ligand) })
+		}) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// touch reports whether two atoms of residues are within 5 Å of each other.
+func touch(a, b *structure.Residue) bool {
+	for i := range a.Atoms {
+		for k := range b.Atoms {
+			if structure.Distance(a.Atoms[i].Pos, b.Atoms[k].Pos) < 5 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// recovery returns which share of the residues of the first chain a model recovers in four sequences, over all and over
+// some.
+func (l *engineServer) recovery(
+	t *testing.T, item, model string, native *structure.Structure, some []int,
+) (all, within float64) {
+	t.Helper()
+	in := fmt.Sprintf(`{"protocol":"sequence_only","target":{"libraryItemId":%q},"redesign":[{"chain_id":"A"}],
+		"seed":7,"numDesigns":4,"budget":4,"temperature":0.1,"modelName":%q}`, item, model)
+	w, err := l.api.CreateWorkflow(context.Background(), api.CreateWorkflow{WorkflowName: "design", Name: "recovery",
+		Input: json.RawMessage(in)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := structure.Letters(&native.Chains[0])
+	r := l.designs(w.ID)
+	for _, d := range r.Designs {
+		got := d.Text("designed_chain_sequence")
+		if len(got) != len(want) {
+			t.Fatalf("%s has %d residues", d.Text("id"), len(got))
+		}
+		for i := range want {
+			if got[i] == want[i] {
+				all++
+			}
+		}
+		for _, i := range some {
+			if got[i] == want[i] {
+				within++
+			}
+		}
+	}
+	n := float64(len(r.Designs))
+	return all / n / float64(len(want)), within / n / float64(len(some))
 }
