@@ -2,6 +2,7 @@ package mini
 
 import (
 	"math"
+	"slices"
 
 	"pleat/internal/structure"
 )
@@ -11,10 +12,44 @@ const (
 	maxParts = 14          // atoms of a residue, tryptophan's
 	passes   = 10          // of coordinate descent over the chain
 	wiggle   = 15          // degrees tried on either side of a rotamer's first two chi
-	touch2   = 3.2 * 3.2   // squared distance below which heavy atoms of different residues repel
 	ringBond = 1.5         // of proline's CG, Å
 	pucker   = 35 * radian // of proline's CG out of the ring's plane
 )
+
+// score weighs the contacts of a side chain, in units of −ln of a rotamer's frequency. Distances are in Å.
+type score struct {
+	repel  [3]float64 // squared distance below which two atoms repel, by the number of polar ones
+	reach  float64    // beyond, atoms are not seen
+	near   float64    // gained by two apolar atoms that touch; it falls to nothing at reach
+	bond   float64    // gained by two polar atoms within bondReach
+	wiggle float64    // cost of a chi that is wiggle degrees off its rotamer
+	// slack is how far contacts still to come may lower a sum.
+	slack float64
+	// alone places each side chain for its backbone before it sees other side chains, and leaves out its own N, whose
+	// distance is a matter of the rotamer.
+	alone bool
+}
+
+// bondReach is the largest distance of two atoms of a hydrogen bond, Å.
+const bondReach = 3.4
+
+// foldScore only separates atoms: a backbone that mini folds has errors larger than the range of an attraction.
+var foldScore = score{
+	repel:  [3]float64{3.2 * 3.2, 3.2 * 3.2, 2.8 * 2.8},
+	reach:  3.2,
+	wiggle: 0.3,
+}
+
+// builtScore is for accurate backbones. Its values found the most rotamers of 21 experiments (3,289 chi 1).
+var builtScore = score{
+	repel:  [3]float64{3.7 * 3.7, 3.4 * 3.4, 2.9 * 2.9},
+	reach:  6,
+	near:   0.2,
+	bond:   0.5,
+	wiggle: 0.6,
+	slack:  10,
+	alone:  true,
+}
 
 // side holds the heavy atoms of one residue in the order N CA C CB, side chain; O is separate.
 type side struct {
@@ -26,7 +61,10 @@ type side struct {
 	reach   float64
 	glycine bool
 	bridged bool // a cysteine in a disulfide, which stays as it is
-	chi     rotamer
+	open    bool // others do not see the side chain yet
+	// tried and moved number the steps at which improve last tried the rotamers and changed the current one.
+	tried, moved int
+	chi          rotamer
 	// options are the rotamers that improve tries, and neighbor the residues whose atoms can touch this one.
 	options  []rotamer
 	neighbor []int
@@ -34,8 +72,9 @@ type side struct {
 
 // backbone is what side chains are built on: the residues of one or several chains.
 type backbone struct {
-	aa []int // as in walk
-	at []residue
+	score *score
+	aa    []int // as in walk
+	at    []residue
 	// previous is the C before each residue, and joined reports that it is that of the residue before in at. Where no
 	// residue is before, it has an ideal place.
 	previous []vec3
@@ -44,7 +83,13 @@ type backbone struct {
 
 // backbone returns the backbone of a walk, which is one chain.
 func (w *walk) backbone() *backbone {
-	b := &backbone{aa: w.aa, at: w.at, previous: make([]vec3, w.n), joined: make([]bool, w.n)}
+	b := &backbone{
+		score:    &foldScore,
+		aa:       w.aa,
+		at:       w.at,
+		previous: make([]vec3, w.n),
+		joined:   make([]bool, w.n),
+	}
 	b.previous[0] = ideal(&w.at[0], w.phi[0])
 	for i := 1; i < w.n; i++ {
 		b.previous[i], b.joined[i] = w.at[i-1].c, true
@@ -78,31 +123,49 @@ func (b *backbone) pack(stop func() bool) (sides []side, overlap float64, ok boo
 		for j := range sides {
 			// 2.5 Å covers the backbone around CB.
 			if i != j && math.Sqrt(dist2(sides[i].centre, sides[j].centre)) < sides[i].reach+max(2.5, sides[j].reach)+
-				3.2 {
+				b.score.reach {
 				sides[i].neighbor = append(sides[i].neighbor, j)
 			}
 		}
 		sides[i].set(b, i, &sides[i].options[0])
 	}
 	bridge(sides)
+	if !b.descend(sides, stop) {
+		return nil, 0, false
+	}
+	for i := range sides {
+		if !sides[i].bridged {
+			overlap += sides[i].clash(b.score, sides[i].around(b, i, sides), math.Inf(1))
+		}
+	}
+	return sides, overlap, true
+}
+
+// descend improves one side chain after the other until none changes. It returns false once stopped.
+func (b *backbone) descend(sides []side, stop func() bool) bool {
+	for i := range sides {
+		sides[i].open = b.score.alone && !sides[i].bridged && sides[i].t.comp != "PRO"
+	}
+	step := 0
 	for range passes {
 		changed := false
 		for i := range sides {
 			if stop() {
-				return nil, 0, false
+				return false
 			}
-			changed = sides[i].improve(b, i, sides) || changed
+			step++
+			changed = sides[i].improve(b, i, step, sides) || changed
+		}
+		for i := range sides {
+			if sides[i].open {
+				sides[i].open, sides[i].moved, changed = false, step, true
+			}
 		}
 		if !changed {
 			break
 		}
 	}
-	for i := range sides {
-		if !sides[i].bridged {
-			overlap += sides[i].clash(sides[i].around(b, i, sides), math.Inf(1))
-		}
-	}
-	return sides, overlap, true
+	return true
 }
 
 // start sets the atoms of residue i that its side chain is built on, its rotamers, and how far they reach.
@@ -120,7 +183,7 @@ func (s *side) start(b *backbone, i int) {
 		s.n = 6
 		s.at[3] = newBond(1.530, 103.0).position(r.c, r.n, r.a, math.Sin(-121*radian), math.Cos(-121*radian))
 	}
-	s.options = options(s.t)
+	s.options = options(s.t, b.score.wiggle)
 	for k := range s.options {
 		s.build(b, i, &s.options[k])
 		for _, p := range s.at[3:max(3, s.n)] {
@@ -129,8 +192,8 @@ func (s *side) start(b *backbone, i int) {
 	}
 }
 
-// options returns a residue's rotamers, with small variations of the first two chi.
-func options(t *template) []rotamer {
+// options returns a residue's rotamers, with small variations of the first two chi, each of which has a cost.
+func options(t *template, cost float64) []rotamer {
 	if t.chis == 0 {
 		if t.comp == "PRO" {
 			return []rotamer{{chi: [4]float64{1}}, {chi: [4]float64{-1}}}
@@ -147,7 +210,7 @@ func options(t *template) []rotamer {
 				x := r
 				x.chi[0] += a
 				x.chi[1] += b
-				x.cost += 0.3 * (math.Abs(a) + math.Abs(b)) / wiggle
+				x.cost += cost * (math.Abs(a) + math.Abs(b)) / wiggle
 				out = append(out, x)
 			}
 		}
@@ -214,8 +277,13 @@ func (s *side) around(b *backbone, i int, all []side) []atom {
 		return nil
 	}
 	var around []atom
-	limit := s.reach + 3.2
+	far := s.reach + b.score.reach
+	farPolar := s.reach + min(b.score.reach, bondReach) // polar atoms attract no others
 	add := func(p vec3, polar bool) {
+		limit := far
+		if polar {
+			limit = farPolar
+		}
 		if dist2(p, s.centre) < limit*limit {
 			around = append(around, atom{p, polar})
 		}
@@ -228,33 +296,47 @@ func (s *side) around(b *backbone, i int, all []side) []atom {
 			add(o.at[2], false)
 			add(o.o, true)
 		}
-		for k := 3; k < o.n; k++ {
+		seen := o.n
+		if o.open {
+			seen = min(seen, 4)
+		}
+		for k := 3; k < seen; k++ {
 			add(o.at[k], k > 3 && o.polarPart(k))
 		}
 	}
 	add(s.o, true)
-	if s.t.comp != "PRO" {
+	if s.t.comp != "PRO" && !b.score.alone {
 		add(s.at[0], true)
 	}
 	return around
 }
 
 // improve sets residue i to its best rotamer with the others fixed, and reports whether it changed.
-func (s *side) improve(b *backbone, i int, all []side) bool {
-	if s.n <= 4 || s.bridged {
+func (s *side) improve(b *backbone, i, step int, all []side) bool {
+	if s.n <= 4 || s.bridged || s.settled(all) {
 		return false
 	}
+	s.tried = step
 	around := s.around(b, i, all)
 	best, pick := math.Inf(1), -1
 	for k := range s.options {
 		s.build(b, i, &s.options[k])
-		if e := s.options[k].cost + s.clash(around, best); e < best {
+		if e := s.options[k].cost + s.clash(b.score, around, best); e < best {
 			best, pick = e, k
 		}
 	}
 	old := s.chi
 	s.set(b, i, &s.options[pick])
-	return old != s.chi
+	if old == s.chi {
+		return false
+	}
+	s.moved = step
+	return true
+}
+
+// settled reports that no neighbor has moved since the rotamers were tried.
+func (s *side) settled(all []side) bool {
+	return s.tried > 0 && !slices.ContainsFunc(s.neighbor, func(j int) bool { return all[j].moved >= s.tried })
 }
 
 // polarPart reports whether atom k of the side chain is polar.
@@ -262,21 +344,35 @@ func (s *side) polarPart(k int) bool {
 	return k-4 < len(s.t.parts) && polar(s.t.parts[k-4].element)
 }
 
-// clash sums 2(r²-d²)²/r² over the side chain and its surroundings; it may stop beyond most.
-func (s *side) clash(around []atom, most float64) float64 {
+// clash sums 2(r²-d²)²/r² over the side chain and its surroundings, and what attraction gains; it may stop beyond most.
+func (s *side) clash(by *score, around []atom, most float64) float64 {
 	e := 0.0
+	far2 := by.reach * by.reach
+	slope := by.near / (far2 - by.repel[0])
 	for k := 4; k < s.n; k++ {
 		p := s.polarPart(k)
 		for l := range around {
-			r2 := touch2
-			if p && around[l].polar {
-				r2 = 2.8 * 2.8
+			d2 := dist2(s.at[k], around[l].at)
+			if d2 > far2 {
+				continue
 			}
-			if x := r2 - dist2(s.at[k], around[l].at); x > 0 {
+			r2 := by.repel[0]
+			switch {
+			case p && around[l].polar:
+				r2 = by.repel[2]
+				if d2 < bondReach*bondReach && d2 >= r2 {
+					e -= by.bond
+				}
+			case p || around[l].polar:
+				r2 = by.repel[1]
+			case d2 >= r2:
+				e -= float64(slope * (far2 - d2))
+			}
+			if x := r2 - d2; x > 0 {
 				e += float64(2 * x * x / r2)
 			}
 		}
-		if e > most {
+		if e > most+by.slack {
 			return e
 		}
 	}

@@ -13,15 +13,18 @@ const firstPhi = -70
 // kept are the atoms of a residue on which its side chain is built. CB may be missing.
 var kept = []string{"N", "CA", "C", "O", "CB"}
 
-// SideChains builds the side chains of protein chains of which the backbone is known: each residue keeps its N, CA, C,
-// O and CB and gets the other heavy atoms of its amino acid, on which no hydrogens are. The atoms that it had besides
-// are dropped. A missing CB is placed by ideal geometry. Chains see each other's atoms, and cysteines are bonded
-// where their backbones allow it. The given chains stay as they are.
+// SideChains returns copies of protein chains with side chains built on their backbones. Each residue keeps N, CA, C,
+// O, CB and its numbers, and gets the other heavy atoms of its amino acid with the B-factor of its CA. Other atoms that
+// it has are dropped. A missing CB is placed by ideal geometry. Chains see each other's atoms, and cysteines are bonded
+// where their backbones allow it, also those of two chains.
 //
-// A new atom gets the B-factor of its residue's CA. An error names the residue that is none of the 20 amino acids or
-// lacks N, CA, C or O. ok is false once stop reports true.
+// An error names the residue that is none of the 20 amino acids or lacks N, CA, C or O. ok is false once stop reports
+// true.
+//
+// On the backbones of the 21 experiments for which builtScore was chosen, chi 1 is within 40° of the experiment for
+// 80 % of the residues, chi 1 and 2 for 68 %. On those of two others at 3.5 Å, 2GTL and 4JSV, it is 75 and 57 %.
 func SideChains(chains []structure.Chain, stop func() bool) (built []structure.Chain, ok bool, err error) {
-	b := &backbone{}
+	b := &backbone{score: &builtScore}
 	for i := range chains {
 		if err := b.add(&chains[i]); err != nil {
 			return nil, false, err
@@ -49,11 +52,11 @@ func (b *backbone) add(c *structure.Chain) error {
 		r := &c.Residues[k]
 		index := slices.Index(names[:], r.Comp)
 		if c.Kind != structure.Protein || index < 0 {
-			return fmt.Errorf("residue %d of chain %s is %s, none of the 20 amino acids", k+1, c.ID, r.Comp)
+			return fmt.Errorf("residue %s of chain %s is %s, none of the 20 amino acids", numberOf(r), c.ID, r.Comp)
 		}
-		at, lacks := given(r)
+		at, lacks := backboneOf(r)
 		if lacks != "" {
-			return fmt.Errorf("residue %d of chain %s lacks the atom %s", k+1, c.ID, lacks)
+			return fmt.Errorf("residue %s of chain %s lacks the atom %s", numberOf(r), c.ID, lacks)
 		}
 		last := len(b.at) - 1
 		joined := k > 0 && dist2(b.at[last].c, at.n) < 2*2 // else there is a gap
@@ -67,8 +70,16 @@ func (b *backbone) add(c *structure.Chain) error {
 	return nil
 }
 
-// given returns the backbone of a residue, and which atom it lacks for it; empty: none.
-func given(r *structure.Residue) (at residue, lacks string) {
+// numberOf returns the number of a residue as files show it.
+func numberOf(r *structure.Residue) structure.ResidueNumber {
+	if r.Auth == 0 {
+		return structure.ResidueNumber{Value: r.Seq}
+	}
+	return r.AuthorNumber()
+}
+
+// backboneOf returns the backbone of a residue, and which atom it lacks for it; empty: none.
+func backboneOf(r *structure.Residue) (at residue, lacks string) {
 	var found [5]bool
 	places := [5]*vec3{&at.n, &at.a, &at.c, &at.o, &at.b}
 	for i := range r.Atoms {
