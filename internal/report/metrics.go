@@ -33,8 +33,8 @@ type predictionMetrics struct {
 }
 
 // metrics returns the content of metrics.json: pLDDT, predicted RMSD and secondary structure (DSSP, ? where the main
-// chain is not complete) by chain, the radius of gyration in Å of alpha carbons and C1', and the engine's own values. The summaries
-// of all predictions must be in the result.
+// chain is not complete) by chain, the radius of gyration in Å of alpha carbons and C1', and the engine's own values.
+// The summaries of all predictions must be in the result.
 func (r *Report) metrics() metricsFile {
 	out := metricsFile{
 		Model:      r.Work.Model.Name,
