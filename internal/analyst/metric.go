@@ -519,8 +519,8 @@ func rmsdOf(q *query, p *part, g group) {
 	}
 	chosen := keep(known, passes)
 	p.add("has a mean predicted RMSD of %.2f Å, from %s with %.2f to %s with %.2f; %d of %d %s %s",
-		sum/float64(len(known)), q.x.Sites[low].Ref, rmsd(low), q.x.Sites[high].Ref, rmsd(high), len(chosen), len(known),
-		words.Plural(len(chosen), "is", "are"), bound)
+		sum/float64(len(known)), q.x.Sites[low].Ref, rmsd(low), q.x.Sites[high].Ref, rmsd(high), len(chosen),
+		len(known), words.Plural(len(chosen), "is", "are"), bound)
 	if len(chosen) > 0 {
 		p.add(": %s", q.ranges(p, chosen))
 	}

@@ -37,8 +37,8 @@ var classes = [...]class{
 const Confident, VeryConfident = 70.0, 90.0
 
 // UncertainRMSD is the predicted RMSD in Å above which a residue counts as uncertain. Over 2,609 residues
-// of antibodies, the median true error was 0.43 Å where IgFold predicts up to 0.25 Å, 0.52 up to 0.5, 0.99 up to 1, 1.96
-// up to 1.5, 2.8 up to 2.5 and 5.3 above.
+// of antibodies, the median true error was 0.43 Å where IgFold predicts up to 0.25 Å, 0.52 up to 0.5, 0.99 up to 1,
+// 1.96 up to 1.5, 2.8 up to 2.5 and 5.3 above.
 const UncertainRMSD = 1.5
 
 // lowRMSD is the mean predicted RMSD in Å up to which the error of a fold counts as low.
@@ -105,8 +105,8 @@ func judgeRMSD(s *pleat.Prediction, rmsd []float64) *Verdict {
 	case mean <= UncertainRMSD:
 		v.Tone, v.Title = "fair", "Moderate predicted error"
 	}
-	v.Lines = append(v.Lines, fmt.Sprintf("Mean predicted RMSD %s Å, of which low values are good; this model gives it "+
-		"in place of pLDDT.", fixed(*s.PredictedRMSD, 2)))
+	v.Lines = append(v.Lines, fmt.Sprintf("Mean predicted RMSD %s Å, of which low values are good; this model "+
+		"gives it in place of pLDDT.", fixed(*s.PredictedRMSD, 2)))
 	switch {
 	case len(rmsd) > 0 && high == 0:
 		v.Lines = append(v.Lines, fmt.Sprintf("All %d residues are at 1.5 Å or below.", len(rmsd)))
@@ -117,7 +117,8 @@ func judgeRMSD(s *pleat.Prediction, rmsd []float64) *Verdict {
 	v.Lines = append(v.Lines, "It is optimistic: true errors, measured on antibodies, are 1.5 to 2 times as large, so "+
 		"above 1.5 Å expect 3 Å or more.")
 	if len(s.Chains) > 1 {
-		v.Lines = append(v.Lines, "Each chain is judged on its own: it says nothing of how the chains lie to each other.")
+		v.Lines = append(v.Lines, "Each chain is judged on its own: it says nothing of how the chains lie to each "+
+			"other.")
 	}
 	if len(ratedPairs(s)) > 0 || s.IPTM != nil {
 		v.Lines = append(v.Lines, interfaceLines(s)...)

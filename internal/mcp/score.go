@@ -163,7 +163,8 @@ const maxMetrics = 16 << 20
 var getResidues = does(tool{
 	name:  "get_residues",
 	title: "Read residues",
-	about: "Reads the confidence (pLDDT, or the predicted RMSD of a model that gives that instead) and the secondary structure of the residues of a chain, 200 at most.",
+	about: "Reads the confidence (pLDDT, or the predicted RMSD of a model that gives that instead) and the secondary " +
+		"structure of the residues of a chain, 200 at most.",
 
 	repeatable: true,
 	world:      true,
@@ -219,9 +220,11 @@ var getResidues = does(tool{
 func valuesOf(in *getResiduesIn, plddt, rmsd map[string][]float64) (map[string][]float64, error) {
 	switch {
 	case len(plddt) > 0 && in.Above != nil:
-		return nil, pleat.InvalidField("above", " is a bound of the predicted RMSD, and the model of this job gives pLDDT")
+		return nil, pleat.InvalidField("above", " is a bound of the predicted RMSD, and the model of this job gives "+
+			"pLDDT")
 	case len(plddt) == 0 && len(rmsd) > 0 && in.Below != nil:
-		return nil, pleat.InvalidField("below", " is a bound of pLDDT, and the model of this job gives a predicted RMSD")
+		return nil, pleat.InvalidField("below", " is a bound of pLDDT, and the model of this job gives a predicted "+
+			"RMSD")
 	case len(plddt) > 0:
 		return plddt, nil
 	}

@@ -64,8 +64,8 @@ func PLDDT(l Labels, chains []Profile) (*Figure, error) {
 	}), nil
 }
 
-// PredictedRMSD draws the predicted RMSD of each residue in Å over RMSDBands. Low values are good. Residues are numbered
-// through all chains in order. It returns an error for negative values, infinities and NaN.
+// PredictedRMSD draws the predicted RMSD of each residue in Å over RMSDBands. Low values are good. Residues are
+// numbered through all chains in order. It returns an error for negative values, infinities and NaN.
 func PredictedRMSD(l Labels, chains []Profile) (*Figure, error) {
 	cs, values, err := checkProfiles("predicted RMSD", chains, 0, maxValue, "a number from 0 to 1e9")
 	if err != nil {
@@ -74,8 +74,8 @@ func PredictedRMSD(l Labels, chains []Profile) (*Figure, error) {
 	l = l.withDefault("Predicted RMSD per residue (low is good)")
 	lo, hi := rangeFromZero([]float64{slices.Max(values), 3}) // every band can be seen
 	f := &Figure{title: l.Title,
-		desc: fmt.Sprintf("Line of the predicted RMSD in Å along the residues of %s, low values being good. Mean %.2f, "+
-			"lowest %.2f, highest %.2f.%s", describe(cs), mean(values), slices.Min(values), slices.Max(values),
+		desc: fmt.Sprintf("Line of the predicted RMSD in Å along the residues of %s, low values being good. Mean "+
+			"%.2f, lowest %.2f, highest %.2f.%s", describe(cs), mean(values), slices.Min(values), slices.Max(values),
 			sentence(l.Subtitle))}
 	return residueFigure(f, l, cs, values, lo, hi, "Predicted RMSD (Å)", niceTicks(lo, hi, 6), 92, func(a panel) {
 		row := (a.Max.Y - a.Min.Y) / vg.Length(len(RMSDBands))

@@ -32,9 +32,9 @@ type predictionMetrics struct {
 	Extra              map[string]any       `json:"engine_metrics,omitempty"`
 }
 
-// metrics returns the content of metrics.json: pLDDT, predicted RMSD and secondary structure (DSSP, ? where the main chain is not
-// complete) by chain, the radius of gyration in Å of alpha carbons and C1', and the engine's own values. The summaries
-// of all predictions must be in the result.
+// metrics returns the content of metrics.json: pLDDT, predicted RMSD and secondary structure (DSSP, ? where the main
+// chain is not complete) by chain, the radius of gyration in Å of alpha carbons and C1', and the engine's own values.
+// The summaries of all predictions must be in the result.
 func (r *Report) metrics() metricsFile {
 	out := metricsFile{
 		Model:      r.Work.Model.Name,
@@ -75,8 +75,8 @@ func (r *Report) metrics() metricsFile {
 	return out
 }
 
-// summary returns the scores of a prediction as the run keeps them: pLDDT (0 to 100), predicted RMSD and PAE (Å) with two
-// decimals,
+// summary returns the scores of a prediction as the run keeps them: pLDDT (0 to 100), predicted RMSD and PAE (Å) with
+// two decimals,
 // scores from 0 to 1 with four.
 func (r *Report) summary(p *Prediction) pleat.Prediction {
 	out := pleat.Prediction{

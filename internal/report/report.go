@@ -31,7 +31,7 @@ type Prediction struct {
 	Chains    []string       // chain names of the job
 	Structure *structure.Structure
 	PLDDT     [][]float64 // 0 to 100, by chain and residue
-	// PredictedRMSD is the error in Å that the model expects of each residue, by chain: lower is better. It is no pLDDT.
+	// PredictedRMSD is the error in Å that the model expects of each residue, by chain: lower is better, unlike pLDDT.
 	PredictedRMSD [][]float64
 	PAE           *structure.Matrix
 	MaxPAE        float64  // Å: the largest error that the engine can state

@@ -33,8 +33,9 @@ type Scores struct {
 	Metrics  map[string]any    // further values for metrics.json
 }
 
-// Prediction returns the structure in the job's names and order, with its scores: pLDDT and predicted RMSD by residue, the PAE with one
-// row per residue of a polymer, and a score of every pair of chains. The structure itself changes.
+// Prediction returns the structure in the job's names and order, with its scores: pLDDT and predicted RMSD by
+// residue, the PAE with one row per residue of a polymer, and a score of every pair of chains. The structure itself
+// changes.
 //
 // It returns an error for a structure that is not of these sequences. others are further files of the prediction, which
 // become artifacts unchanged. CountTokens must have been called.

@@ -31,8 +31,9 @@ type ViewOptions struct {
 }
 
 // View shows a structure in another program: coloured by pLDDT in the bands of the AlphaFold database, by predicted
-// RMSD in those of plot.RMSDBands where the model gives this instead, or by chain where there is none, with a name for each chain, ligands as sticks and the residues that touch another chain. It
-// needs a session without other structures.
+// RMSD in those of plot.RMSDBands where the model gives this instead, or by chain where there is neither, with a name
+// for each chain, ligands as sticks and the residues that touch another chain. It needs a session without other
+// structures.
 //
 // The scripts have no text of a user or an engine: names are reduced to letters, digits and underscores (words.Slug),
 // and a chain whose id is more than four letters and digits is not named in them. The state for Mol* is JSON.

@@ -39,8 +39,8 @@ func (c *cifReader) computed([][]byte) error {
 	return nil
 }
 
-// metric reads a row of _ma_qa_metric. The types are those of the ModelCIF dictionary 1.4, which has none for a predicted
-// RMSD: it is a distance of that name.
+// metric reads a row of _ma_qa_metric. The types are those of the ModelCIF dictionary 1.4, which has none for a
+// predicted RMSD: it is a distance of that name.
 func (c *cifReader) metric(v [][]byte) error {
 	c.build.computed = true
 	if !strings.EqualFold(string(v[1]), "local") || len(c.metrics) >= maxMetrics {

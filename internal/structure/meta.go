@@ -22,8 +22,8 @@ type Meta struct {
 	// the atoms' own B is written. A chain's entry may be nil too, for ligands whose
 	// atoms carry pLDDT as their B.
 	PLDDT [][]float64
-	// PredictedRMSD is in Å, at most MaxPredictedRMSD, and as PLDDT by chain and residue. It goes into the quality metrics
-	// and, where PLDDT is nil, into the B-factors.
+	// PredictedRMSD is in Å, at most MaxPredictedRMSD, and as PLDDT by chain and residue. It goes into the quality
+	// metrics and, where PLDDT is nil, into the B-factors.
 	PredictedRMSD [][]float64
 	// PTM and IPTM are the model's own scores of the whole structure, 0 to 1; nil: it gives none.
 	PTM, IPTM *float64

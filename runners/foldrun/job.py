@@ -225,8 +225,8 @@ class Job:
         self._results.append({**entry, **more})
 
     def array(self, kind: str, values: Any, rank: int = 0) -> None:
-        """Writes numbers (plddt, predicted_rmsd, pae) and adds the file to the result. values is a list, a list of lists, or an
-        array of NumPy or PyTorch, in the order of the structure file."""
+        """Writes numbers (plddt, predicted_rmsd, pae) and adds the file to the result. values is a list, a list of
+        lists, or an array of NumPy or PyTorch, in the order of the structure file."""
         data, shape = float32(values)
         p = self.path(f"{kind}{f'-{rank}' if rank else ''}.f32")
         p.write_bytes(data)

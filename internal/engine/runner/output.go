@@ -273,8 +273,8 @@ func (q *predictRequest) readArrays(s *report.Structure) (err error) {
 	}
 	if pae != nil {
 		if len(square) != 2 || square[0] != square[1] || n > 0 && square[0] != n {
-			return fmt.Errorf("the pae file has the shape %v, and there are %d values of tokens; it must be a square of "+
-				"the same tokens", square, n)
+			return fmt.Errorf("the pae file has the shape %v, and there are %d values of tokens; it must be a square "+
+				"of the same tokens", square, n)
 		}
 		n = square[0]
 		s.PAE = &structure.Matrix{N: n, V: pae}
@@ -354,7 +354,8 @@ func readFloat32s(in io.Reader, shape []int) ([]float32, error) {
 // reservedNames are the names that the service gives to its own files.
 var reservedNames = []string{
 	"model.cif", "model.pdb", "pae.json", "pae.svg", "pae.png", "plddt.svg", "plddt.png",
-	"predicted_rmsd.svg", "predicted_rmsd.png", "metrics.json", "config.json", "citations.bib", "plots.zip", "results.zip",
+	"predicted_rmsd.svg", "predicted_rmsd.png", "metrics.json", "config.json", "citations.bib", "plots.zip",
+	"results.zip",
 }
 
 // others returns the files that become artifacts unchanged: further samples, and kinds that the service does not read.

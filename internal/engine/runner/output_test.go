@@ -126,7 +126,12 @@ func TestReportOfPredictedRMSD(t *testing.T) {
 		Model: pleat.Model{Name: "fake", Engine: "fake", Version: "1"},
 		Fold:  &pleat.FoldInput{Name: "n", Sequences: seqs, Seed: "1", Complex: true},
 	}
-	rep := &report.Report{Work: w, Engine: "fake 1", Predictions: []report.Prediction{*m}, Timings: map[string]float64{}}
+	rep := &report.Report{
+		Work:        w,
+		Engine:      "fake 1",
+		Predictions: []report.Prediction{*m},
+		Timings:     map[string]float64{},
+	}
 	out := rep.Write(t.Context(), &enginetest.Sink{})
 	if out.Failure != nil {
 		t.Fatal(out.Failure)
