@@ -43,7 +43,7 @@ type Model struct {
 	Method     string       `json:"method"`
 	Licence    string       `json:"licence"`
 	WeightUse  WeightUse    `json:"weight_use"` // absent: a worker of an earlier version
-	Device     string       `json:"device"` // cpu, cuda or remote
+	Device     string       `json:"device"`     // cpu, cuda or remote
 	Entities   []EntityKind `json:"entities"`
 	Features   []Feature    `json:"features"`
 	Params     []ParamSpec  `json:"params"`
