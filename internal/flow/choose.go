@@ -25,7 +25,7 @@ var answering = []string{"evolla", "chat", "analyst"}
 // simulating maps a preset to the engine that runs it.
 var simulating = map[string]string{PresetIDR: "calvados", PresetGo: "calvados", PresetAllAtom: "openmm"}
 
-// Builtin returns the models that every worker has unless its operator disables them, with their names, kinds and uses only.
+// Builtin returns the models that every worker has unless its operator disables them, with names, kinds and uses only.
 // A task may wait for them even if no worker is running.
 func Builtin() []pleat.Model {
 	var out []pleat.Model

@@ -42,7 +42,8 @@ func TestWhoMarksProjectsCommercial(t *testing.T) {
 			t.Errorf("a manager takes the mark away: %v", err)
 		}
 		entries, err := s.People.ProjectAudit(ctx, ada, "", 2)
-		if err != nil || len(entries) != 2 || entries[0].Detail != "not commercial" || entries[1].Detail != "commercial" {
+		if err != nil || len(entries) != 2 ||
+			entries[0].Detail != "not commercial" || entries[1].Detail != "commercial" {
 			t.Errorf("%+v %v", entries, err)
 		}
 		if _, err := s.People.IsCommercial(ctx, "no project"); !errors.Is(err, pleat.ErrNoProject) {

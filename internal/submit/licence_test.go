@@ -7,7 +7,6 @@ import (
 
 	"pleat"
 	"pleat/internal/batch"
-	"pleat/internal/design"
 	"pleat/internal/flow"
 	"pleat/internal/store"
 	"pleat/internal/store/people"
@@ -147,7 +146,8 @@ func TestCommercialWorkflows(t *testing.T) {
 		qna := &flow.Plan{Kind: pleat.TaskQnA, QnA: &pleat.QnAInput{}}
 		md := &flow.Plan{Kind: pleat.TaskMD, MD: &pleat.MDInput{Preset: flow.PresetAllAtom}}
 		idr := &flow.Plan{Kind: pleat.TaskMD, MD: &pleat.MDInput{Preset: flow.PresetIDR}}
-		either, named := &flow.DesignPlan{}, &flow.DesignPlan{Params: design.Params{DesignParams: pleat.DesignParams{Model: "boltzgen"}}}
+		either, named := &flow.DesignPlan{}, &flow.DesignPlan{}
+		named.Params.Model = "boltzgen"
 		for _, c := range []struct {
 			plan     *flow.Plan
 			fallback []pleat.Model

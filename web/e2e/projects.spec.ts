@@ -71,6 +71,16 @@ test('a project is made, joined, used by two people, and shared by a link', asyn
   await page.getByLabel('Name', { exact: true }).fill('Lab Trp')
   await page.getByRole('button', { name: 'Create project' }).click()
   await expect(page.getByRole('heading', { name: 'Lab Trp' })).toBeVisible()
+  const commercial = page.getByRole('checkbox', { name: /^Commercial project/ })
+  await commercial.check()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await expect
+    .poll(async () => {
+      const { data } = await server.call<{ data: ProjectRole[] }>('GET', '/v1/projects', undefined, operator)
+      return data.find((p) => p.name === 'Lab Trp')?.commercial
+    })
+    .toBe(true)
+  await expect(commercial).toBeChecked()
 
   await page.getByLabel('For whom').fill('Grace')
   await page.getByRole('button', { name: 'Invite' }).click()

@@ -21,7 +21,8 @@ project, which needs none of these commands.
 create, list, quota and budget are for operators, whose key must reach every project. The others need the key of
 somebody who is in the project, or of an operator.`,
 		projectsCreate(), projectsList(), projectsQuota(), projectsBudget(), projectsDelete(),
-		projectsCommercial(), projectsMembers(), projectsAdd(), projectsRemove(), projectsInvite(), projectsJoin(), projectsServiceUser())
+		projectsCommercial(), projectsMembers(), projectsAdd(), projectsRemove(),
+		projectsInvite(), projectsJoin(), projectsServiceUser())
 }
 
 // onProject completes a command that calls a server and whose first argument is a project, by id or name. The names are

@@ -177,8 +177,9 @@ func (s *Store) IsCommercial(ctx context.Context, id pleat.ProjectID) (commercia
 }
 
 // ChangeProject changes the project of by, and records it. Its managers may change the name, how long results are kept
-// within the setting of the service, and whether the project is commercial, which decides on new runs; operators may change everything. CodeConflict: there is a project of that
-// name, or a user's own would get a name. CodeInvalid: a manager would keep results longer than the service does.
+// within the setting of the service, and whether the project is commercial; operators may change everything.
+// CodeConflict: there is a project of that name, or a user's own would get a name. CodeInvalid: a manager would keep
+// results longer than the service does.
 func (s *Store) ChangeProject(ctx context.Context, by Actor, change ProjectChange) error {
 	return s.db.Write(ctx, "change project", func(t *db.Tx) error {
 		p, operator, err := LockProjectOf(t, by, pleat.Manager)
