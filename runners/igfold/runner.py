@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 from antiberty import AntiBERTyRunner
+from igfold.model.interface import IgFoldInput
 from igfold.utils.checkpoint import load_model
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 import foldrun
 from document import chains
 from foldrun import Failure, Job, Watch, cif, pytorch, weights
-from igfold import IgFoldInput
 
 NETWORKS = [f"igfold_{n}.safetensors" for n in (1, 2, 3, 5)]  # the four that are released
 LANGUAGE = "antiberty"  # a folder
