@@ -62,22 +62,22 @@ const longH3 = 17
 func domainNotes(s *Sequence, domains []variableDomain) (notes []string) {
 	if len(domains) == 2 {
 		a, b := &domains[0], &domains[1]
-		notes = append(notes, fmt.Sprintf("the residues %d to %d (%s domain) and %d to %d (%s domain) of %d are folded, "+
-			"as the chains H and L; all others, such as the linker, are left out", a.Start+1, a.End, a.chain(), b.Start+1,
-			b.End, b.chain(), len(s.Text)))
+		notes = append(notes, fmt.Sprintf("the residues %d to %d (%s domain) and %d to %d (%s domain) of %d are "+
+			"folded, as the chains H and L; all others, such as the linker, are left out", a.Start+1, a.End, a.chain(),
+			b.Start+1, b.End, b.chain(), len(s.Text)))
 	}
 	for _, d := range domains {
 		if len(domains) == 1 && d.End-d.Start < len(s.Text) {
-			notes = append(notes, fmt.Sprintf("the residues %d to %d of %d are folded, the variable domain of a %s chain; "+
-				"all others are left out", d.Start+1, d.End, len(s.Text), d.chain()))
+			notes = append(notes, fmt.Sprintf("the residues %d to %d of %d are folded, the variable domain of a %s "+
+				"chain; all others are left out", d.Start+1, d.End, len(s.Text), d.chain()))
 		}
 		for _, region := range d.Lacks() {
-			notes = append(notes, fmt.Sprintf("the %s domain lacks %s, so that its structure is less certain", d.chain(),
-				region))
+			notes = append(notes, fmt.Sprintf("the %s domain lacks %s, so that its structure is less certain",
+				d.chain(), region))
 		}
 		if n := len(d.Part(s.Text, "CDR3", antibody.IMGT)); d.Kind == antibody.Heavy && n > longH3 {
-			notes = append(notes, fmt.Sprintf("CDR-H3 has %d residues; models of antibodies are often wrong in one of more "+
-				"than %d", n, longH3))
+			notes = append(notes, fmt.Sprintf("CDR-H3 has %d residues; models of antibodies are often wrong in one of "+
+				"more than %d", n, longH3))
 		}
 	}
 	return notes
@@ -105,7 +105,8 @@ func (v *validation) variableDomains() {
 		domains := domainsOf(v.job.Sequences, i)
 		switch {
 		case len(domains) == 0:
-			v.textFault(i, " %s; the model %q folds variable domains of antibodies alone", noDomain(s.Text), v.model.Name)
+			v.textFault(i, " %s; the model %q folds variable domains of antibodies alone", noDomain(s.Text),
+				v.model.Name)
 			return
 		case s.Count > 1:
 			v.fault(s.Path(i)+".count", " is %d; the model %q folds one domain, or a heavy and a light one", s.Count,

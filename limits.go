@@ -21,8 +21,8 @@ type ModelLimits struct {
 	MinTokens int `json:"min_tokens,omitempty"` // that one structure needs
 	MinAtoms  int `json:"min_atoms,omitempty"`  // other than hydrogen that one structure needs
 
-	// VariableDomains: the model folds the variable domains of antibodies alone: one, or a heavy and a light one. Chains
-	// are cut to them.
+	// VariableDomains: the model folds the variable domains of antibodies alone, one, or a heavy and a light one.
+	// Chains are cut to them.
 	VariableDomains bool `json:"variable_domains,omitempty"`
 
 	LigandForms []string `json:"ligand_forms,omitempty"` // of FormSMILES and FormCCD; empty: both

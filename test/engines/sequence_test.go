@@ -93,8 +93,8 @@ func (l *engineServer) sequences(t *testing.T, fold, model string) {
 	}
 }
 
-// TestRealEnginesRecovery has the networks with their released weights give streptavidin other sequences, and counts how
-// many residues come back. LigandMPNN sees the biotin.
+// TestRealEnginesRecovery has the networks with their released weights give streptavidin other sequences, and counts
+// how many residues come back. LigandMPNN sees the biotin.
 func TestRealEnginesRecovery(t *testing.T) {
 	l := startTrained(t, "proteinmpnn")
 	raw, err := os.ReadFile("testdata/1mk5.pdb")
@@ -133,7 +133,9 @@ func nearLigand(s *structure.Structure) (out []int) {
 	for i := range s.Chains[0].Residues {
 		r := &s.Chains[0].Residues[i]
 		if slices.ContainsFunc(s.Chains, func(c structure.Chain) bool {
-			return !c.Kind.Polymer() && slices.ContainsFunc(c.Residues, func(ligand structure.Residue) bool { return touch(r, &ligand) })
+			return !c.Kind.Polymer() && slices.ContainsFunc(c.Residues, func(ligand structure.Residue) bool {
+				return touch(r, &ligand)
+			})
 		}) {
 			out = append(out, i)
 		}

