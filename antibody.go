@@ -3,6 +3,7 @@ package pleat
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"pleat/internal/antibody"
 )
@@ -33,9 +34,9 @@ func domainsOf(sequences []Sequence, i int) (out []variableDomain) {
 }
 
 // VariableDomains returns what a model of variable domains folds of the sequences of a valid job: each chain cut to its
-// domain, in the order of the job, and notes on them. A chain with a heavy and a light domain becomes two, H and
-// L.
-func VariableDomains(sequences []Sequence) (folded []Sequence, notes Notes) {
+// domain, in the order of the job; the same with the heavy domain first, as such models are trained; and notes on the
+// cuts. A chain with a heavy and a light domain becomes two, H and L.
+func VariableDomains(sequences []Sequence) (folded, heavyFirst []Sequence, notes Notes) {
 	for i := range sequences {
 		s := &sequences[i]
 		domains := domainsOf(sequences, i)
@@ -43,15 +44,18 @@ func VariableDomains(sequences []Sequence) (folded []Sequence, notes Notes) {
 			one := *s
 			one.Text = s.Text[d.Start:d.End]
 			if len(domains) > 1 {
-				one.Chains = []string{map[bool]string{false: "H", true: "L"}[d.Kind.Light()]}
+				one.Chains = []string{strings.ToUpper(d.chain()[:1])}
 			}
 			folded = append(folded, one)
+			if d.Kind.Light() {
+				heavyFirst = append(heavyFirst, one)
+			} else {
+				heavyFirst = slices.Insert(heavyFirst, 0, one)
+			}
 		}
-		for _, note := range domainNotes(s, domains) {
-			notes = append(notes, Note{s.Path(i) + ".sequence", note})
-		}
+		notes = append(notes, domainNotes(s, i, domains)...)
 	}
-	return folded, notes
+	return folded, heavyFirst, notes
 }
 
 // longH3 is the number of residues of a CDR-H3 (IMGT) above which models of antibodies are known to be weak.
@@ -59,53 +63,45 @@ const longH3 = 17
 
 // domainNotes says which residues of a sequence are folded, unless all are, as one chain; what a domain lacks; and
 // where models are weak.
-func domainNotes(s *Sequence, domains []variableDomain) (notes []string) {
+func domainNotes(s *Sequence, i int, domains []variableDomain) (notes Notes) {
+	say := func(format string, args ...any) {
+		notes = append(notes, Note{s.Path(i) + ".sequence", fmt.Sprintf(format, args...)})
+	}
 	if len(domains) == 2 {
 		a, b := &domains[0], &domains[1]
-		notes = append(notes, fmt.Sprintf("the residues %d to %d (%s domain) and %d to %d (%s domain) of %d are "+
-			"folded, as the chains H and L; all others, such as the linker, are left out", a.Start+1, a.End, a.chain(),
-			b.Start+1, b.End, b.chain(), len(s.Text)))
+		say("the residues %d to %d (%s domain) and %d to %d (%s domain) of %d are folded, as the chains H and L, each "+
+			"numbered from 1; all others, such as the linker, are left out", a.Start+1, a.End, a.chain(), b.Start+1,
+			b.End, b.chain(), len(s.Text))
 	}
 	for _, d := range domains {
 		if len(domains) == 1 && d.End-d.Start < len(s.Text) {
-			notes = append(notes, fmt.Sprintf("the residues %d to %d of %d are folded, the variable domain of a %s "+
-				"chain; all others are left out", d.Start+1, d.End, len(s.Text), d.chain()))
+			say("the residues %d to %d of %d are folded, the variable domain of a %s chain, numbered from 1; all others "+
+				"are left out", d.Start+1, d.End, len(s.Text), d.chain())
 		}
 		for _, region := range d.Lacks() {
-			notes = append(notes, fmt.Sprintf("the %s domain lacks %s, so that its structure is less certain",
-				d.chain(), region))
+			say("the %s domain lacks %s, so that its structure is less certain", d.chain(), region)
 		}
 		if n := len(d.Part(s.Text, "CDR3", antibody.IMGT)); d.Kind == antibody.Heavy && n > longH3 {
-			notes = append(notes, fmt.Sprintf("CDR-H3 has %d residues; models of antibodies are often wrong in one of "+
-				"more than %d", n, longH3))
+			say("CDR-H3 has %d residues; models of antibodies are often wrong in one of more than %d", n, longH3)
 		}
 	}
 	return notes
 }
 
-// HeavyFirst returns chains that VariableDomains returned with that of the heavy domain first, as models of antibodies
-// are trained.
-func HeavyFirst(folded []Sequence) []Sequence {
-	out := slices.Clone(folded)
-	if len(out) == 2 && domainsOf(out, 0)[0].Kind.Light() {
-		slices.Reverse(out)
-	}
-	return out
-}
-
 // variableDomains checks that the chains hold one heavy domain, one light domain, or one of each, where the model folds
-// nothing else. It looks at jobs without another fault alone, of which the size is bounded.
+// nothing else. It runs only if the job has no other fault, since that bounds its size.
 func (v *validation) variableDomains() {
 	if !v.model.Limits.VariableDomains || len(v.faults) > 0 {
 		return
 	}
-	var first [2]*variableDomain // heavy, light
+	var notes Notes
+	first := map[bool]*variableDomain{} // by whether it is light
 	for i := range v.job.Sequences {
 		s := &v.job.Sequences[i]
 		domains := domainsOf(v.job.Sequences, i)
 		switch {
 		case len(domains) == 0:
-			v.textFault(i, " %s; the model %q folds variable domains of antibodies alone", noDomain(s.Text),
+			v.textFault(i, " %s; the model %q folds variable domains of antibodies only", noDomain(s.Text),
 				v.model.Name)
 			return
 		case s.Count > 1:
@@ -115,21 +111,25 @@ func (v *validation) variableDomains() {
 		}
 		for k := range domains {
 			d := &domains[k]
-			kind := 0
-			if d.Kind.Light() {
-				kind = 1
-			}
-			if other := first[kind]; other != nil {
+			if other := first[d.Kind.Light()]; other != nil {
 				v.textFault(i, " has a %s domain at the residues %d to %d, and %s has one already; the model %q folds "+
 					"one of each", d.chain(), d.Start+1, d.End, itemPath(other.sequence), v.model.Name)
 				return
 			}
-			first[kind] = d
+			first[d.Kind.Light()] = d
+			if missing := d.Lacks(); slices.ContainsFunc(missing, inner) {
+				v.textFault(i, ", residues %d to %d: the %s domain lacks %s; the model %q folds whole domains",
+					d.Start+1, d.End, d.chain(), missing[slices.IndexFunc(missing, inner)], v.model.Name)
+				return
+			}
 		}
+		notes = append(notes, domainNotes(s, i, domains)...)
 	}
-	_, notes := VariableDomains(v.job.Sequences)
 	v.job.Notes = append(v.job.Notes, notes...)
 }
+
+// inner reports whether a region is neither the first nor the last of a domain, which many sequences lack.
+func inner(r antibody.Region) bool { return r != "FR1" && r != "FR4" }
 
 // noDomain says why a sequence has no variable domain of an antibody.
 func noDomain(text string) string {

@@ -35,7 +35,7 @@ func TestVariableDomains(t *testing.T) {
 	for name, c := range map[string]struct {
 		given  []string
 		chains []string // chain and text, as folded
-		first  string   // chain of HeavyFirst
+		first  string   // chain of heavyFirst
 		notes  []string
 	}{
 		"a heavy domain": {[]string{testHeavy}, []string{"A " + testHeavy}, "A", nil},
@@ -45,12 +45,13 @@ func TestVariableDomains(t *testing.T) {
 		"a constant domain": {
 			[]string{testHeavy + testConstant}, []string{"A " + testHeavy}, "A",
 			[]string{"sequences[0].proteinChain.sequence: the residues 1 to 120 of 223 are folded, the variable domain " +
-				"of a heavy chain; all others are left out"},
+				"of a heavy chain, numbered from 1; all others are left out"},
 		},
 		"an scFv": {
 			[]string{"MA" + testLight + linker + testHeavy + "HHHHHH"}, []string{"L " + testLight, "H " + testHeavy}, "H",
 			[]string{"sequences[0].proteinChain.sequence: the residues 3 to 109 (light domain) and 125 to 244 (heavy " +
-				"domain) of 250 are folded, as the chains H and L; all others, such as the linker, are left out"},
+				"domain) of 250 are folded, as the chains H and L, each numbered from 1; all others, such as the linker, are left " +
+				"out"},
 		},
 		"a long CDR-H3": {
 			[]string{strings.Replace(testHeavy, "WGGDGFY", "WGGDYYYGSGSYGFY", 1)},
@@ -64,7 +65,7 @@ func TestVariableDomains(t *testing.T) {
 			if err := j.Validate(domains); err != nil {
 				t.Fatal(err)
 			}
-			folded, notes := VariableDomains(j.Sequences)
+			folded, heavyFirst, notes := VariableDomains(j.Sequences)
 			var chains []string
 			for _, s := range folded {
 				chains = append(chains, s.Chains[0]+" "+s.Text)
@@ -73,7 +74,7 @@ func TestVariableDomains(t *testing.T) {
 				!slices.Equal(notes, j.Notes) {
 				t.Errorf("folded are %q, with the notes %q", chains, notes.Texts())
 			}
-			if got := HeavyFirst(folded)[0].Chains[0]; got != c.first {
+			if got := heavyFirst[0].Chains[0]; got != c.first {
 				t.Errorf("the first chain is %s", got)
 			}
 		})
@@ -94,10 +95,11 @@ func TestVariableDomainsRefuse(t *testing.T) {
 	copies.Sequences[0].Count = 2
 	for says, j := range map[string]Job{
 		"sequences[0].proteinChain.sequence has no variable domain of an antibody; the model \"domains\" folds variable " +
-			"domains of antibodies alone": jobOf(testConstant),
+			"domains of antibodies only": jobOf(testConstant),
 		"sequences[0].proteinChain.sequence is of a T-cell receptor: the residues 1 to": jobOf(testBeta),
 		"sequences[1].proteinChain.sequence has a heavy domain at the residues 1 to 120, and sequences[0] has one " +
 			"already": jobOf(testHeavy, testHeavy),
+		"sequences[0].proteinChain.sequence, residues 1 to 50: the heavy domain lacks CDR2": jobOf(testHeavy[:50]),
 		"has a light domain":                   jobOf(testLight+"GGGGSGGGGS"+testHeavy, testLight),
 		"sequences[0].proteinChain.count is 2": copies,
 		"has 2040 residues":                    jobOf(strings.Repeat(testHeavy, 17)),

@@ -21,7 +21,7 @@ type ModelLimits struct {
 	MinTokens int `json:"min_tokens,omitempty"` // that one structure needs
 	MinAtoms  int `json:"min_atoms,omitempty"`  // other than hydrogen that one structure needs
 
-	// VariableDomains: the model folds the variable domains of antibodies alone, one, or a heavy and a light one.
+	// VariableDomains: the model folds variable domains of antibodies only, one, or a heavy and a light one.
 	// Chains are cut to them.
 	VariableDomains bool `json:"variable_domains,omitempty"`
 

@@ -22,7 +22,7 @@ func (l *ModelLimits) Words() []string {
 	say(l.MinChains > 0, "at least %d chain of residues", l.MinChains)
 	say(l.MinTokens > 0, "at least %d tokens in a structure", l.MinTokens)
 	say(l.MinAtoms > 0, "at least %d atoms besides hydrogen in a structure", l.MinAtoms)
-	say(l.VariableDomains, "variable domains of antibodies alone, one or a heavy and a light one")
+	say(l.VariableDomains, "variable domains of antibodies only, one or a heavy and a light one")
 	say(slices.Equal(l.LigandForms, []string{FormSMILES}), "ligands as SMILES only")
 	say(slices.Equal(l.LigandForms, []string{FormCCD}), "ligands as CCD codes only")
 	say(l.SMILES > 0, "at most %d ligands of a SMILES, copies not counted", l.SMILES)

@@ -20,6 +20,8 @@ const (
 	// maxBatchLetters bounds the sequences of all rows of a batch, copies counted: each row is stored whole, and a
 	// short request can describe many long ones.
 	maxBatchLetters = 100_000_000
+	// maxDomainLetters bounds them for a model of variable domains: finding the domains takes about 6 s a million.
+	maxDomainLetters = 1_500_000
 	// modificationLetters is what a modification counts as, since a row has its own copy of each.
 	modificationLetters = 50
 	// maxBatchInput bounds the inputs of the different rows of a batch, in bytes of JSON: constraints, modifications
@@ -157,7 +159,7 @@ func (p *preparedBatch) check(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := row.Relocate(p.validate(&row)); err != nil {
+		if err := row.Relocate(p.validate(&row, p.model)); err != nil {
 			if len(faults) > 0 && err.Error() == faults[len(faults)-1].Error() {
 				repeated++ // a fault of what all rows share
 			} else if err := faults.Add(err); err != nil {
@@ -231,16 +233,19 @@ func (p *preparedBatch) count(row *batch.Row, seen map[[32]byte]struct{}) error 
 
 // checkLetters refuses a batch whose rows are too long together, before any of them is checked.
 func (p *preparedBatch) checkLetters(ctx context.Context) error {
-	total := 0
+	total, most := 0, maxBatchLetters
+	if p.model.Limits.VariableDomains {
+		most = maxDomainLetters
+	}
 	for row := range p.spec.Rows() {
 		for i := range row.Job.Sequences {
 			q := &row.Job.Sequences[i]
 			size := len(q.Text) + modificationLetters*len(q.Modifications)
 			total += size * min(max(q.Count, 1), pleat.MaxChains)
 		}
-		if total > maxBatchLetters {
+		if total > most {
 			return pleat.Errors{pleat.InvalidField(row.Path, ": the rows up to this one have more than %d letters of "+
-				"sequences, copies counted; split the batch", maxBatchLetters)}
+				"sequences, copies counted; split the batch", most)}
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -249,8 +254,8 @@ func (p *preparedBatch) checkLetters(ctx context.Context) error {
 	return nil
 }
 
-// validate checks a row and completes its job.
-func (p *preparedBatch) validate(row *batch.Row) error {
+// validate checks a row against a model, which is that of the batch, and completes its job.
+func (p *preparedBatch) validate(row *batch.Row, m pleat.Model) error {
 	if name := row.Job.Params.Model; name != "" && name != p.model.Name {
 		return pleat.InvalidField("params.modelName", " is %q; all rows of a batch have one model, here %q",
 			pleat.Clip(name), p.model.Name)
@@ -260,7 +265,7 @@ func (p *preparedBatch) validate(row *batch.Row) error {
 		return pleat.InvalidField("constraints.webhooks", " is not for the rows of a batch; webhooks with rows: true "+
 			"gives each row an event")
 	}
-	return row.Job.Validate(p.model)
+	return row.Job.Validate(m)
 }
 
 // rowDigest identifies what a row computes, without its name. Size is that of its input, in bytes of JSON.
@@ -279,9 +284,11 @@ func rowDigest(j *pleat.Job) (digest [32]byte, size int) {
 // rows yields the rows for the store, after check has accepted them. Fresh rows are computed even if there is a cached
 // result.
 func (p *preparedBatch) rows(ctx context.Context, fresh bool) iter.Seq2[batches.NewRow, error] {
+	m := p.model
+	m.Limits.VariableDomains = false // check has found the domains, which takes long
 	return func(yield func(batches.NewRow, error) bool) {
 		for row := range p.spec.Rows() {
-			err := cmp.Or(ctx.Err(), p.validate(&row))
+			err := cmp.Or(ctx.Err(), p.validate(&row, m))
 			if !yield(newRow(row.CustomID, &row.Job, p.model, fresh, p.digests[row.Number-1]), err) || err != nil {
 				return
 			}

@@ -221,7 +221,7 @@ func (r *Resolver) checkRowSearched(ctx context.Context, by Caller, p *preparedB
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := p.validate(&row)
+		err := p.validate(&row, p.model)
 		if id := p.searchedAlignment(&row); err == nil && id != "" {
 			err = checkUsed(id, files[id], pleat.Proteins(row.Job.Sequences))
 		}

@@ -28,8 +28,9 @@ class Chain:
     atoms: Iterable[Atom]
 
 
-def write(chains: Sequence[Chain]) -> str:
-    """The mmCIF text of the chains, of which equal ones are copies of one entity."""
+def write(chains: Sequence[Chain], rmsd: Iterable[float] = ()) -> str:
+    """The mmCIF text of the chains, of which equal ones are copies of one entity. rmsd is the predicted RMSD in Å of
+    each residue, where the B factors are that and no pLDDT."""
     entities: dict[tuple[str, ...], int] = {}
     for chain in chains:
         entities.setdefault(tuple(chain.residues), len(entities) + 1)
@@ -42,6 +43,7 @@ def write(chains: Sequence[Chain]) -> str:
     lines += ["loop_", "_struct_asym.id", "_struct_asym.entity_id"]
     lines += [f"{chain.name} {entities[tuple(chain.residues)]}" for chain in chains]
     lines += ["loop_"] + [f"_atom_site.{c}" for c in COLUMNS]
+    rmsd = list(rmsd)
     serial = 0
     for chain in chains:
         entity = entities[tuple(chain.residues)]
@@ -53,4 +55,13 @@ def write(chains: Sequence[Chain]) -> str:
                 f"ATOM {serial} {atom.name[0]} {atom.name} . {name} {chain.name} {entity} {number} ? "
                 f"{x:.3f} {y:.3f} {z:.3f} 1.00 {atom.b:.2f} {number} {chain.name} 1"
             )
+    if rmsd:
+        places = [(chain.name, i) for chain in chains for i in range(1, len(chain.residues) + 1)]
+        lines += ["loop_"] + [f"_ma_qa_metric.{c}" for c in ("id", "mode", "type", "name")]
+        lines += ["1 local distance 'predicted RMSD'", "loop_"]
+        lines += [
+            f"_ma_qa_metric_local.{c}"
+            for c in ("model_id", "label_asym_id", "label_seq_id", "metric_id", "metric_value")
+        ]
+        lines += [f"1 {name} {i} 1 {value:.3f}" for (name, i), value in zip(places, rmsd)]
     return "\n".join(lines) + "\n#\n"

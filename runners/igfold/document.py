@@ -16,9 +16,9 @@ def chains(sequences: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     out: dict[str, str] = {}
     for i, s in enumerate(sequences):
         if s["kind"] != "protein":
-            raise unsupported(f"sequences[{i}] is a {s['kind']}; IgFold folds proteins alone")
+            raise unsupported(f"sequences[{i}] is a {s['kind']}; IgFold folds proteins only")
         if s.get("cyclic") or s.get("modifications"):
-            raise unsupported(f"sequences[{i}] is cyclic or modified; IgFold folds unmodified chains alone")
+            raise unsupported(f"sequences[{i}] is cyclic or modified; IgFold folds unmodified chains only")
         text = s["sequence"]
         for k, c in enumerate(text):
             if c not in AMINO_ACIDS:

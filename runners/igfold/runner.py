@@ -125,7 +125,7 @@ def write(job: Job, given: dict[str, str], out: Any, rank: int) -> None:
         written.append(cif.Chain(chain, names, atoms))
         first += len(sequence)
     path = job.path(f"igfold/model-{rank}.cif")
-    path.write_text(cif.write(written))
+    path.write_text(cif.write(written, errors.tolist()))
     job.file("structure", path, rank=rank)
     job.array("predicted_rmsd", errors, rank=rank)
 

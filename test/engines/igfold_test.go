@@ -321,6 +321,13 @@ func (l *engineServer) variableDomains(t *testing.T) {
 		!strings.HasPrefix(structure.Letters(&model.Chains[1]), heavy) {
 		t.Errorf("the chains are %+v", l.chains(id))
 	}
+	sample, err := structure.ReadCIF(bytes.NewReader(l.named(id, "sample-1.cif")), structure.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known := sample.Confidence(true); known.PLDDT != nil || known.Note == "" {
+		t.Errorf("the confidence of a sample is read as pLDDT: %+v", known)
+	}
 	const ubiquitin = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 	l.refused("no antibody", proteins(ubiquitin), params, "", "no variable domain of an antibody")
 	l.refused("two heavy chains", proteins(heavy, heavy), params, "", "sequences[0] has one already")

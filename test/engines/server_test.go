@@ -213,9 +213,25 @@ func (l *engineServer) file(id, kind string) []byte {
 	if err != nil {
 		l.T.Fatal(err)
 	}
-	i := slices.IndexFunc(res.Artifacts, func(a api.Artifact) bool { return a.Kind == kind })
+	return l.download(res, func(a api.Artifact) bool { return a.Kind == kind })
+}
+
+// named returns the artifact of a name.
+func (l *engineServer) named(id, name string) []byte {
+	l.T.Helper()
+	res, err := l.api.Results(context.Background(), id)
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	return l.download(res, func(a api.Artifact) bool { return a.Name == name })
+}
+
+// download returns the first artifact that is wanted.
+func (l *engineServer) download(res api.Results, wanted func(api.Artifact) bool) []byte {
+	l.T.Helper()
+	i := slices.IndexFunc(res.Artifacts, wanted)
 	if i < 0 {
-		l.T.Fatalf("no artifact of kind %s", kind)
+		l.T.Fatalf("it is not among the artifacts %+v", res.Artifacts)
 	}
 	var b bytes.Buffer
 	if err := l.api.Download(context.Background(), res.Artifacts[i], &b); err != nil {

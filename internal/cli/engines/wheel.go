@@ -56,7 +56,10 @@ func (i *install) fetchWheel(
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err
 	}
-	part, err := os.MkdirTemp(dir, "part-")
+	if err := dropParts(dir); err != nil {
+		return 0, err
+	}
+	part, err := os.MkdirTemp(dir, wheelPart)
 	if err != nil {
 		return 0, err
 	}
@@ -79,6 +82,18 @@ func (i *install) fetchWheel(
 	return done, nil
 }
 
+// wheelPart begins the names of folders in which wheels are unpacked.
+const wheelPart = "part-"
+
+// dropParts removes what interrupted installations have unpacked.
+func dropParts(dir string) error {
+	parts, err := filepath.Glob(filepath.Join(dir, wheelPart+"*"))
+	for _, part := range parts {
+		err = errors.Join(err, os.RemoveAll(part))
+	}
+	return err
+}
+
 // unpackWheel installs a wheel without its dependencies into a folder of its own.
 func (i *install) unpackWheel(ctx context.Context, wheel runner.Wheel, to string) error {
 	with, err := i.installer(ctx)
@@ -92,7 +107,8 @@ func (i *install) unpackWheel(ctx context.Context, wheel runner.Wheel, to string
 	}
 	cmd := i.command(ctx, with.argv[0], slices.Concat(with.argv[1:], []string{
 		"--only-binary", ":all:", "--target", filepath.Join(to, "files"), "--require-hashes", "-r", list})...)
-	cmd.Dir, cmd.Env = with.dir, append(os.Environ(), with.env...)
+	// The files are copies and no links to the cache: weights may be changed or damaged in place.
+	cmd.Dir, cmd.Env = with.dir, append(append(os.Environ(), with.env...), "UV_LINK_MODE=copy", "PIP_USER=0")
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s says: %w", filepath.Base(with.name), err)
 	}

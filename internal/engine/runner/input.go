@@ -142,9 +142,9 @@ func structureFiles(file, pae string) []inputFile {
 func (a *runnerAttempt) foldRequests() []*predictRequest {
 	f := a.work.Fold
 	if a.work.Model.Limits.VariableDomains {
-		folded, notes := pleat.VariableDomains(f.Sequences)
+		folded, heavyFirst, notes := pleat.VariableDomains(f.Sequences)
 		a.notes = append(a.notes, notes.Texts()...)
-		request := foldRequest(f, pleat.HeavyFirst(folded))
+		request := foldRequest(f, heavyFirst)
 		request.sequences = folded
 		return []*predictRequest{request}
 	}

@@ -410,6 +410,10 @@ func (c *ManifestModel) check() error {
 		if !slices.Contains(allFeatures, f) {
 			return fmt.Errorf("has the feature %q, which is not known", pleat.Clip(string(f)))
 		}
+		// Chains are cut, so that what names their residues would name others.
+		if c.Limits != nil && c.Limits.VariableDomains && f != pleat.FeatureComplex {
+			return fmt.Errorf("has the feature %q, which limits.variable_domains excludes", f)
+		}
 	}
 	if c.Limits != nil {
 		if err := c.Limits.Check(); err != nil {

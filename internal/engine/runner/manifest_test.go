@@ -62,6 +62,10 @@ func TestManifest(t *testing.T) {
 			`100,"weights":[{"file":"w","sha256":"` + strings.Repeat("0", 64) + `","unverified":"x"}],"mem_model`,
 			"unverified must be absent if there is a sha256",
 		},
+		`"entities":["protein"],`: {
+			`"entities":["protein"],"features":["templates"],"limits":{"variable_domains":true},`,
+			`has the feature "templates", which limits.variable_domains excludes`,
+		},
 		`100,"mem_model":`: {
 			`100,"weights":[{"file":"w","wheel":{"package":"Heavy","version":"1"}}],"mem_model":`,
 			`weights[0].wheel.package is "Heavy"; it must be the normalised name`,
