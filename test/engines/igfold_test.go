@@ -317,8 +317,9 @@ func (l *engineServer) variableDomains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The heavy chain of the experiment lacks its first residue, so that the domain may begin with one of the linker.
 	if len(model.Chains) != 2 || model.Chains[0].ID != "L" || model.Chains[1].ID != "H" ||
-		!strings.HasPrefix(structure.Letters(&model.Chains[1]), heavy) {
+		!strings.HasSuffix(structure.Letters(&model.Chains[1]), heavy) {
 		t.Errorf("the chains are %+v", l.chains(id))
 	}
 	sample, err := structure.ReadCIF(bytes.NewReader(l.named(id, "sample-1.cif")), structure.Limits{})
