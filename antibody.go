@@ -75,8 +75,8 @@ func domainNotes(s *Sequence, i int, domains []variableDomain) (notes Notes) {
 	}
 	for _, d := range domains {
 		if len(domains) == 1 && d.End-d.Start < len(s.Text) {
-			say("the residues %d to %d of %d are folded, the variable domain of a %s chain, numbered from 1; all others "+
-				"are left out", d.Start+1, d.End, len(s.Text), d.chain())
+			say("the residues %d to %d of %d are folded, the variable domain of a %s chain, numbered from 1; all "+
+				"others are left out", d.Start+1, d.End, len(s.Text), d.chain())
 		}
 		for _, region := range d.Lacks() {
 			say("the %s domain lacks %s, so that its structure is less certain", d.chain(), region)
