@@ -69,9 +69,9 @@ func domainNotes(s *Sequence, i int, domains []variableDomain) (notes Notes) {
 	}
 	if len(domains) == 2 {
 		a, b := &domains[0], &domains[1]
-		say("the residues %d to %d (%s domain) and %d to %d (%s domain) of %d are folded, as the chains H and L, each "+
-			"numbered from 1; all others, such as the linker, are left out", a.Start+1, a.End, a.chain(), b.Start+1,
-			b.End, b.chain(), len(s.Text))
+		say("the residues %d to %d (%s domain) and %d to %d (%s domain) of %d are folded, as the chains H and L, the "+
+			"heavy one as H; each is numbered from 1, and all other residues, such as the linker, are left out",
+			a.Start+1, a.End, a.chain(), b.Start+1, b.End, b.chain(), len(s.Text))
 	}
 	for _, d := range domains {
 		if len(domains) == 1 && d.End-d.Start < len(s.Text) {
@@ -82,7 +82,7 @@ func domainNotes(s *Sequence, i int, domains []variableDomain) (notes Notes) {
 			say("the %s domain lacks %s, so that its structure is less certain", d.chain(), region)
 		}
 		if n := len(d.Part(s.Text, "CDR3", antibody.IMGT)); d.Kind == antibody.Heavy && n > longH3 {
-			say("CDR-H3 has %d residues; models of antibodies are often wrong in one of more than %d", n, longH3)
+			say("CDR-H3 has %d residues (IMGT); models of antibodies are often wrong in one of more than %d", n, longH3)
 		}
 	}
 	return notes
@@ -112,8 +112,12 @@ func (v *validation) variableDomains() {
 		for k := range domains {
 			d := &domains[k]
 			if other := first[d.Kind.Light()]; other != nil {
-				v.textFault(i, " has a %s domain at the residues %d to %d, and %s has one already; the model %q folds "+
-					"one of each", d.chain(), d.Start+1, d.End, itemPath(other.sequence), v.model.Name)
+				where := itemPath(other.sequence) + " has one already"
+				if other.sequence == i {
+					where = fmt.Sprintf("another one at %d to %d", other.Start+1, other.End)
+				}
+				v.textFault(i, " has a %s domain at the residues %d to %d, and %s; the model %q folds one of each",
+					d.chain(), d.Start+1, d.End, where, v.model.Name)
 				return
 			}
 			first[d.Kind.Light()] = d

@@ -50,14 +50,14 @@ func TestVariableDomains(t *testing.T) {
 		"an scFv": {
 			[]string{"MA" + testLight + linker + testHeavy + "HHHHHH"}, []string{"L " + testLight, "H " + testHeavy}, "H",
 			[]string{"sequences[0].proteinChain.sequence: the residues 3 to 109 (light domain) and 125 to 244 (heavy " +
-				"domain) of 250 are folded, as the chains H and L, each numbered from 1; all others, such as the linker, are left " +
-				"out"},
+				"domain) of 250 are folded, as the chains H and L, the heavy one as H; each is numbered from 1, and all other " +
+				"residues, such as the linker, are left out"},
 		},
 		"a long CDR-H3": {
 			[]string{strings.Replace(testHeavy, "WGGDGFY", "WGGDYYYGSGSYGFY", 1)},
 			[]string{"A " + strings.Replace(testHeavy, "WGGDGFY", "WGGDYYYGSGSYGFY", 1)}, "A",
-			[]string{"sequences[0].proteinChain.sequence: CDR-H3 has 21 residues; models of antibodies are often wrong " +
-				"in one of more than 17"},
+			[]string{"sequences[0].proteinChain.sequence: CDR-H3 has 21 residues (IMGT); models of antibodies are often " +
+				"wrong in one of more than 17"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +100,7 @@ func TestVariableDomainsRefuse(t *testing.T) {
 		"sequences[1].proteinChain.sequence has a heavy domain at the residues 1 to 120, and sequences[0] has one " +
 			"already": jobOf(testHeavy, testHeavy),
 		"sequences[0].proteinChain.sequence, residues 1 to 50: the heavy domain lacks CDR2": jobOf(testHeavy[:50]),
+		"and another one at 1 to 120":          jobOf(testHeavy + "GGGGSGGGGS" + testHeavy),
 		"has a light domain":                   jobOf(testLight+"GGGGSGGGGS"+testHeavy, testLight),
 		"sequences[0].proteinChain.count is 2": copies,
 		"has 2040 residues":                    jobOf(strings.Repeat(testHeavy, 17)),

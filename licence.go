@@ -38,6 +38,6 @@ func (m *Model) RefuseCommercial(field string) error {
 		licence = "not stated"
 	}
 	return InvalidField(field, ": the project is marked commercial, and the model %q cannot be used in it because %s "+
-		"(licence: %s); choose a model whose weightUse is %s, or another project", Clip(m.Name), why, Clip(licence),
+		"(licence: %s); choose a model whose weightUse is %s, or another project", Clip(m.Name), why, licence,
 		CommercialUse)
 }

@@ -67,9 +67,13 @@ type pdbWriter struct {
 // pad returns a line of 80 columns with its line end.
 func pad(line string) string { return fmt.Sprintf("%-80s\n", line) }
 
-// ascii returns s with '?' in place of characters outside printable ASCII.
+// ascii returns s with A in place of Å, which the format writes so, and '?' in place of other characters outside
+// printable ASCII.
 func ascii(s string) string {
 	return strings.Map(func(r rune) rune {
+		if r == 'Å' {
+			return 'A'
+		}
 		if r < ' ' || r > '~' {
 			return '?'
 		}

@@ -220,7 +220,7 @@ func TestWriteRefuses(t *testing.T) {
 
 func TestWritePDB(t *testing.T) {
 	s, m := predicted()
-	m.Title = "A title that is longer than the seventy columns that the format gives to one line of it: ünïcode"
+	m.Title = "A title that is longer than the seventy columns that the format gives to one line of it: ünïcode, 3 Å"
 	got := strings.Split(string(write(t, WritePDB, s, m)), "\n")
 	for i := range got {
 		got[i] = strings.TrimRight(got[i], " ")
@@ -228,7 +228,7 @@ func TestWritePDB(t *testing.T) {
 	want := []string{
 		"HEADER                                            01-MAR-26",
 		"TITLE     A title that is longer than the seventy columns that the format gives",
-		"TITLE    2 to one line of it: ?n?code",
+		"TITLE    2 to one line of it: ?n?code, 3 A",
 		"EXPDTA    THEORETICAL MODEL",
 		"REMARK 999 Computed with pleat 0.1",
 		"REMARK 999 Model: mini",
