@@ -118,7 +118,7 @@ func TestRealEnginesRecovery(t *testing.T) {
 		all, site := l.recovery(t, item.ID, model, native, near)
 		t.Logf("| %s | 1MK5 | recovery %.3f | within 5 Å of biotin (%d residues) %.3f |", model, all, len(near), site)
 		if math.Abs(all-want) > .03 {
-			t.Errorf("%s recovers %.3f; the publisher's network recovers %.3f in four other draws", model, all, want)
+			t.Errorf("%s recovers %.3f; in four other draws it recovered %.3f", model, all, want)
 		}
 		found[model] = [2]float64{all, site}
 	}

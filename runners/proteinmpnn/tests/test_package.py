@@ -155,7 +155,7 @@ class RunTest(unittest.TestCase):
         for model in network.MODELS:
             with self.subTest(model=model):
                 rows, result, work = self.run_job(model, given=spec({"A": ""}))
-                self.assertEqual("LigandMPNN does" in " ".join(result.notes), model == "proteinmpnn")
+                self.assertEqual("LigandMPNN does" in " ".join(result.notes), model != "ligandmpnn")
                 names = [c.name for c in gemmi.read_structure(str(work / f"{rows[0]['id']}.cif"))[0]]
                 self.assertEqual(names, ["A", "B", "C"])
                 seen[model] = rows
